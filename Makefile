@@ -1,0 +1,65 @@
+# Every target does its own set-up: a clean checkout needs only Python >= 3.11, pip, a C++ compiler and make.
+# Another interpreter: `make test PYTHON=python3.12`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# Two workers fit two cores and about 8 GB: a trace of a small model peaks near 1.5 GB.
+WORKERS ?= 2
+# One intra-op thread a worker, so that the workers do not fight over the cores.
+TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+
+.PHONY: help setup demo test lint types imports unit sweep bench docs clean
+.DEFAULT_GOAL := help
+
+help: ## Say what each target does
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: $(STAMP) ## Create .venv with the tested versions and this package
+
+# torch comes first and by its exact pin: asked for through a range, pip could pick another build or release of it.
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed"'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]"
+	@touch $@
+
+demo: $(STAMP) ## Export SmolLM2-135M-Instruct, verify it, let it answer, print what was measured
+	$(BIN)/transformers-exporters demo $(DEMO_ARGS)
+
+test: lint unit ## Lint, types, import rules and the whole test suite
+
+lint: $(STAMP) ## ruff, strict mypy and the import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy tests/typing/api.py
+	$(BIN)/lint-imports --no-logo
+
+unit: $(STAMP)
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+# The models and the judge lie beside the checkout where this project is developed; point SHARED elsewhere if not.
+SHARED ?= ../shared
+SWEEP_LIST ?= $(SHARED)/tools/judge/first.txt
+SWEEP_BACKENDS ?= dynamo,onnx
+SWEEP_MODES ?= forward,single
+SWEEP_OUT ?= build/sweep.jsonl
+sweep: $(STAMP) ## Judge the exporters on a list of tiny models (needs SHARED)
+	@test -d $(SHARED)/zoo || { echo "make sweep needs the model zoo: set SHARED=<directory with zoo/ and tools/>"; exit 2; }
+	@mkdir -p $(dir $(SWEEP_OUT))
+	$(BIN)/python $(SHARED)/tools/judge/sweep.py --impl ours --entries $(SHARED)/zoo/entries --list $(SWEEP_LIST) \
+	  --backends $(SWEEP_BACKENDS) --modes $(SWEEP_MODES) --out $(SWEEP_OUT) -j 2 $(SWEEP_ARGS)
+
+bench: $(STAMP) ## Side by side with transformers.exporters: export cost, artifact size, decode speed
+	@mkdir -p build
+	$(BIN)/python benchmarks/export.py --json build/bench-export.json
+	$(BIN)/python benchmarks/decode.py --json build/bench-decode.json
+
+docs: $(STAMP) ## Run every code block of the guides and the README
+	$(TEST_ENV) $(BIN)/python -m pytest tests/docs $(PYTEST_ARGS)
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) build .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
