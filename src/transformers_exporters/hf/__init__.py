@@ -1,0 +1,1 @@
+"""The torch- and transformers-facing side of running an artifact."""

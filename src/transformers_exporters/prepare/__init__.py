@@ -1,0 +1,1 @@
+"""A model and raw inputs become components that are ready to be traced."""

@@ -1,0 +1,1 @@
+"""Traced graphs are rewritten to one shared normal form."""

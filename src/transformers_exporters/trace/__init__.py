@@ -1,0 +1,1 @@
+"""A prepared component becomes a traced program with named axes."""
