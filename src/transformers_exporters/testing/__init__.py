@@ -1,0 +1,1 @@
+"""Shipped for tests, the demo and the benchmarks: checkpoints and models that need no hub."""
