@@ -23,10 +23,14 @@ _registered: dict[str, Backend] = {}
 
 @dataclass(frozen=True)
 class Requirement:
-    """A package that a backend needs: its hard minimum and the version it was tested with."""
+    """A package that a backend needs: its hard minimum and the version it was tested with.
+
+    `builds` names other distributions of the same package (`onnxruntime-gpu`), of which one is enough.
+    """
 
     minimum: str
     tested: str
+    builds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ _drift_warned: set[str] = set()
 def check_requirements(requires: Mapping[str, Requirement], backend: Backend) -> None:
     """Raise `MissingBackendError` for a missing or too old package; warn once a package when it is not the tested one."""
     for package, requirement in requires.items():
-        version = _installed(package)
+        version = next(filter(None, map(_installed, (package, *requirement.builds))), None)
         hint = f'pip install "transformers-exporters[{backend.extra}]"'
         if version is None:
             raise MissingBackendError(f"The {backend.format} backend needs the package {package}: run {hint}.")

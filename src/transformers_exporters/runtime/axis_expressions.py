@@ -1,0 +1,66 @@
+"""Evaluate the expressions that stand for derived axes, e.g. `2*sequence` or `Max(1, cache + sequence)`."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+__all__ = ["evaluate"]
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+# What torch's symbolic shapes print for the same operations.
+_FUNCTIONS: Mapping[str, Callable[..., int]] = {
+    "Max": max,
+    "Min": min,
+    "max": max,
+    "min": min,
+    "Mod": operator.mod,
+    "PythonMod": operator.mod,
+    "FloorDiv": operator.floordiv,
+    "CleanDiv": operator.floordiv,
+    "CeilDiv": lambda a, b: -(-a // b),
+}
+
+
+def evaluate(expression: str, sizes: Mapping[str, int]) -> int | None:
+    """The value of an expression of axis names, or None if a name has no size yet or the syntax is not known.
+
+    Known are `+ - * // %`, Max, Min, Mod, FloorDiv, CleanDiv and CeilDiv over names and integers; nothing is executed.
+    """
+    tree = _parse(expression)
+    try:
+        return None if tree is None else _value(tree, sizes)
+    except (LookupError, TypeError, ZeroDivisionError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _parse(expression: str) -> ast.expr | None:
+    try:
+        return ast.parse(expression, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
+    """Raises `LookupError` for anything that is not known."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        return sizes[node.id]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand, sizes)
+    if isinstance(node, ast.BinOp):
+        return _OPERATORS[type(node.op)](_value(node.left, sizes), _value(node.right, sizes))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        return _FUNCTIONS[node.func.id](*(_value(argument, sizes) for argument in node.args))
+    raise LookupError(ast.dump(node))
