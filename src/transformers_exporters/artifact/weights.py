@@ -176,6 +176,7 @@ def write_safetensors(
                 raise ArtifactError(f"{source.name} has {values.nbytes} bytes; its dtype and shape need {length}.")
             stream.write(values)
             digest.update(values)
+            del values  # before the next one is read
     return FileRecord(digest.hexdigest(), len(prefix) + end)
 
 
