@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from .exporters import OnnxExporter as OnnxExporter
     from .exporters import OpenVINOExporter as OpenVINOExporter
     from .hf.exported import ExportedModel as ExportedModel
+    from .hf.pytrees import register_pytree_node as register_pytree_node
     from .prepare.split import decompose_for_generation as decompose_for_generation
-    from .trace.pytrees import register_pytree_node as register_pytree_node
     from .verification import verify as verify
 
 #: Where each public name lives: module -> names. The one list of what is public.
@@ -73,7 +73,7 @@ _PUBLIC = {
     ),
     ".hf.exported": ("ExportedModel",),
     ".prepare.split": ("decompose_for_generation",),
-    ".trace.pytrees": ("register_pytree_node",),
+    ".hf.pytrees": ("register_pytree_node",),
     ".verification": ("verify",),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}

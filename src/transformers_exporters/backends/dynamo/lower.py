@@ -1,0 +1,108 @@
+"""`Traced` → `ExportedProgram` → files. The traced program already is what this backend runs."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.export import ExportedProgram
+
+from ...artifact.weights import CheckpointRef, TensorSource, write_safetensors
+from ...trace.record import Traced
+from ..contract import Lowered
+from .config import DynamoConfig
+from .flat import flat_call
+
+WEIGHTS = "model.safetensors"
+
+
+def lower(traced: Traced, config: DynamoConfig) -> Lowered:
+    """Hand the program on, with the values of weights that were only referenced filled in (mapped, not copied)."""
+    program = traced.program
+    for name, reference in traced.weights.items():
+        if isinstance(reference, CheckpointRef) and name in program.state_dict:
+            program.state_dict[name] = _mapped(reference, program.state_dict[name])
+    spec = dataclasses.replace(traced.spec, options={"aot_compile": config.aot_compile})
+    return Lowered(spec=spec, program=program, weights=traced.weights)
+
+
+def save(components: Sequence[Lowered], directory: Path, weights: Path | None = None) -> dict[str, tuple[str, ...]]:
+    """Write one `.pt2` a component; with several components, their parameters and buffers once, beside them.
+
+    A single component's `.pt2` is complete: `torch.export.load` needs nothing else. Of several, each `.pt2` holds its
+    parameters without values, and `model.safetensors` holds the values; the run door puts them together.
+    """
+    shared = len(components) > 1
+    names = _write_shared(components, directory) if shared else {}
+    files: dict[str, tuple[str, ...]] = {}
+    for component in components:
+        name = component.spec.name
+        program: ExportedProgram = component.program
+        torch.export.save(_without_values(program) if shared else program, directory / f"{name}.pt2")
+        files[name] = (f"{name}.pt2",)
+        if shared:
+            (directory / f"{name}.weights.json").write_text(_as_json(names[name]), encoding="utf-8")
+            files[name] += (f"{name}.weights.json", WEIGHTS)
+        if component.spec.options.get("aot_compile"):
+            package = directory / f"{name}.aoti.pt2"
+            with torch.no_grad():
+                torch._inductor.aoti_compile_and_package(flat_call(program), package_path=str(package))
+            files[name] += (package.name,)
+    return files
+
+
+def _mapped(reference: CheckpointRef, like: torch.Tensor) -> torch.Tensor:
+    """A parameter or buffer over the bytes of a checkpoint file, read by the system page by page."""
+    storage = torch.UntypedStorage.from_file(str(reference.file), False, reference.offset + reference.length)
+    dtype = getattr(torch, reference.dtype)
+    flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload]
+    values = flat[reference.offset :].view(dtype).view(reference.shape)
+    return torch.nn.Parameter(values, requires_grad=False) if isinstance(like, torch.nn.Parameter) else values
+
+
+def _write_shared(components: Sequence[Lowered], directory: Path) -> dict[str, dict[str, str]]:
+    """Write every distinct parameter and buffer once; by component: the program's name → the file's name."""
+    stored: dict[tuple[Any, ...], str] = {}
+    sources: list[TensorSource] = []
+    names: dict[str, dict[str, str]] = {}
+    for component in components:
+        mapping = names[component.spec.name] = {}
+        for name, tensor in component.program.state_dict.items():
+            key = (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tensor.dtype)
+            if key not in stored:
+                stored[key] = name if name not in stored.values() else f"{component.spec.name}.{name}"
+                sources.append(
+                    TensorSource(stored[key], str(tensor.dtype)[6:], tuple(tensor.shape), _reader(tensor))
+                )
+            mapping[name] = stored[key]
+    write_safetensors(directory / WEIGHTS, sources)
+    return names
+
+
+def _reader(tensor: torch.Tensor) -> Any:
+    def read() -> memoryview:
+        flat = tensor.detach().cpu().contiguous().flatten()
+        return memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else memoryview(b"")
+
+    return read
+
+
+def _without_values(program: ExportedProgram) -> ExportedProgram:
+    stripped = copy.copy(program)
+    stripped._state_dict = {
+        name: torch.nn.Parameter(torch.empty_like(value, device="meta"), requires_grad=False)
+        if isinstance(value, torch.nn.Parameter)
+        else torch.empty_like(value, device="meta")
+        for name, value in program.state_dict.items()
+    }
+    return stripped
+
+
+def _as_json(names: Mapping[str, str]) -> str:
+    return json.dumps(dict(names), indent=0)
+

@@ -1,0 +1,149 @@
+"""Run a saved PyTorch program. torch is this engine, so this run door imports it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+
+from ...artifact.spec import ComponentSpec, Json
+from ...errors import ArtifactError
+
+
+class DynamoSession:
+    """One loaded program; tensors in, tensors out.
+
+    A program that writes into its inputs (a static cache) writes into the very tensors that it is given.
+    """
+
+    arrays = "torch"
+
+    def __init__(self, spec: ComponentSpec, call: Any, device: torch.device | None) -> None:
+        self.spec = spec
+        self._call = call
+        self._device = device
+        self._leaves = _flat_order(spec.input_structure)
+        self._outputs = _flat_order(spec.output_structure)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Outputs by name. The tensors belong to the caller, except where the program returns a mutated input itself."""
+        tensors = [feeds[tensor.name] for tensor in self.spec.inputs]
+        if self._device is not None:
+            tensors = [tensor.to(self._device) for tensor in tensors]
+        flat = [tensors[leaf] if isinstance(leaf, int) else leaf[0] for leaf in self._leaves]
+        with torch.no_grad():
+            outputs = self._call(flat)
+        return {
+            self.spec.outputs[leaf].name: value
+            for leaf, value in zip(self._outputs, outputs, strict=True)
+            if isinstance(leaf, int)
+        }
+
+
+def open_session(
+    directory: Path,
+    component: ComponentSpec,
+    *,
+    device: str | torch.device | None = None,
+    trust_remote_code: bool = False,
+) -> DynamoSession:
+    """Open one component.
+
+    Args:
+        directory: The artifact.
+        component: The component's border, with its files.
+        device: Where to run, e.g. `"cuda"`; None leaves the program where it was exported.
+        trust_remote_code: A `.pt2` may carry pickled Python objects, which run code when loaded.
+
+    Raises:
+        ArtifactError: Without `trust_remote_code`, or if the file is not a saved program.
+    """
+    if not trust_remote_code:
+        raise ArtifactError(
+            f"{component.files[0]} may carry pickled Python objects: pass trust_remote_code=True if you trust its origin."
+        )
+    target = None if device is None else torch.device(device)
+    compiled = next((name for name in component.files if name.endswith(".aoti.pt2")), None)
+    if compiled is not None:
+        package = torch._inductor.aoti_load_package(str(directory / compiled))
+        return DynamoSession(component, lambda flat: pytree.tree_leaves(package(*flat)), target)
+    _import_classes(component)
+    try:
+        program = torch.export.load(directory / component.files[0])
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ArtifactError(f"{component.files[0]} is not a program that this torch can load: {error}.") from error
+    for name in component.files:
+        if name.endswith(".weights.json"):
+            _attach(program, directory, directory / name)
+    if target is not None:
+        program = torch.export.passes.move_to_device_pass(program, target)
+    module = program.module(check_guards=False)
+    in_spec = program.call_spec.in_spec
+    assert in_spec is not None
+
+    def call(flat: list[Any]) -> list[Any]:
+        args, kwargs = pytree.tree_unflatten(flat, in_spec)
+        return pytree.tree_leaves(module(*args, **kwargs))
+
+    return DynamoSession(component, call, target)
+
+
+def _attach(program: torch.export.ExportedProgram, directory: Path, names: Path) -> None:
+    """Put the shared weights into a program that was saved without values."""
+    from safetensors import safe_open
+
+    mapping: dict[str, str] = json.loads(names.read_text(encoding="utf-8"))
+    with safe_open(directory / "model.safetensors", framework="pt") as file:
+        for name, stored in mapping.items():
+            value = file.get_tensor(stored)
+            parameter = isinstance(program.state_dict[name], torch.nn.Parameter)
+            program.state_dict[name] = torch.nn.Parameter(value, requires_grad=False) if parameter else value
+
+
+def _import_classes(component: ComponentSpec) -> None:
+    """Import and register the classes of a saved program's inputs and outputs, or torch cannot rebuild its structure."""
+    from ...hf.pytrees import import_class, is_registered, register_known_caches, register_pytree_node
+
+    register_known_caches()
+    for tree in (component.input_structure, component.output_structure):
+        for path in _object_paths(tree):
+            try:
+                cls = import_class(path)
+            except (ImportError, AttributeError) as error:
+                raise ArtifactError(f"The artifact returns a {path}, which cannot be imported here: {error}.") from error
+            if not is_registered(cls):
+                register_pytree_node(cls)
+
+
+def _object_paths(tree: Json) -> Iterator[str]:
+    if isinstance(tree, dict):
+        if "object" in tree:
+            yield tree["object"]
+        for child in tree.values():
+            yield from _object_paths(child)
+    elif isinstance(tree, list):
+        for child in tree:
+            yield from _object_paths(child)
+
+
+def _flat_order(tree: Json) -> list[Any]:
+    """Leaves in pytree order: a tensor's number, or a constant in a 1-tuple."""
+    order: list[Any] = []
+
+    def visit(node: Json) -> None:
+        if "leaf" in node:
+            order.append(node["leaf"])
+        elif "value" in node:
+            order.append((node["value"],))
+        else:
+            children = next((node[kind] for kind in ("list", "tuple", "dict", "fields") if kind in node), [])
+            for child in children.values() if isinstance(children, dict) else children:
+                visit(child)
+
+    visit(tree)
+    return order
+

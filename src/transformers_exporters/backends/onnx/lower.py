@@ -1,0 +1,105 @@
+"""`Traced` → `torch.onnx.ONNXProgram` → files."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import onnx_ir as ir
+import torch
+
+from ...artifact.spec import ComponentSpec
+from ...artifact.weights import WeightRef
+from ...errors import LoweringError
+from ...trace.record import Traced
+from ..contract import Lowered
+from .config import OnnxConfig
+from .names import name_values
+from .optimize import optimize
+from .store import write_components
+from .translations import translation_table
+
+logger = logging.getLogger(__name__)
+
+
+def lower(traced: Traced, config: OnnxConfig) -> Lowered:
+    """Translate a traced component to ONNX.
+
+    Weights whose values were never loaded stay references: the program's initialisers then have shapes only, and `save`
+    points them into the weights file.
+
+    Raises:
+        LoweringError: If an op has no translation; names the op, the component and the model source line.
+    """
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                traced.program,
+                (),
+                dynamo=True,
+                optimize=False,
+                opset_version=config.opset_version,
+                custom_translation_table=translation_table(),
+                verbose=False,
+            )
+    except Exception as error:  # the converter raises errors of onnxscript, onnx_ir and torch alike
+        raise LoweringError(_explain(traced, error)) from error
+    assert program is not None
+    name_values(program.model, traced.spec)
+    if config.optimize:
+        optimize(program.model)
+    _say_missing_kernels(traced.spec)
+    return Lowered(spec=traced.spec, program=program, weights=_held_by(program.model, traced.weights))
+
+
+def save(components: Sequence[Lowered], directory: Path, weights: Path | None = None) -> dict[str, tuple[str, ...]]:
+    """Write one `.onnx` a component and one safetensors file with the weights of all of them.
+
+    Args:
+        components: What `lower` returned.
+        directory: An existing directory.
+        weights: Unused: references carry their own files.
+
+    Returns:
+        File names relative to `directory`, by component; the graph first.
+    """
+    return write_components(components, directory)
+
+
+def _held_by(model: ir.Model, weights: Mapping[str, WeightRef]) -> dict[str, WeightRef]:
+    return {name: ref for name, ref in weights.items() if name in model.graph.initializers}
+
+
+def _explain(traced: Traced, error: BaseException) -> str:
+    """The op without a translation and the line that called it, read from the converter's chain of errors."""
+    chain: list[BaseException] = []
+    current: BaseException | None = error
+    while current is not None and current not in chain:
+        chain.append(current)
+        current = current.__cause__ or current.__context__
+    said = " | ".join(str(item).strip().splitlines()[0] for item in reversed(chain) if str(item).strip())
+    for node in traced.program.graph.nodes:
+        if node.op == "call_function" and str(node.target) in str([str(item) for item in chain]):
+            source = (node.meta.get("stack_trace") or "").strip().splitlines()
+            where = next((line.strip() for line in reversed(source) if line.strip().startswith("File")), "unknown line")
+            return f"{traced.spec.name!r} cannot be written as ONNX: {node.target} ({where}): {said[:300]}."
+    return f"{traced.spec.name!r} cannot be written as ONNX: {said[:600]}."
+
+
+def _say_missing_kernels(spec: ComponentSpec) -> None:
+    if any(tensor.dtype == "bfloat16" for tensor in (*spec.inputs, *spec.outputs)):
+        logger.warning(
+            "%s is a bfloat16 graph: ONNX Runtime's CPU provider has no bfloat16 kernels, so run it on CUDA "
+            "or export the model in float32 or float16.",
+            spec.name,
+        )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """The converter prints progress to stdout even when told not to."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield

@@ -1,0 +1,151 @@
+"""Write ONNX components next to one shared weights file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from ...artifact.weights import (
+    CheckpointRef,
+    TensorRef,
+    TensorSource,
+    WeightRef,
+    link_or_copy,
+    read_safetensors_index,
+    write_safetensors,
+)
+from ..contract import Lowered
+
+WEIGHTS = "model.safetensors"
+# Values below this size stay inside the graph file, where shape inference and constant folding of runtimes see them.
+_INLINE_BYTES = 1024
+
+_SAFETENSORS_TO_ONNX = {
+    "float32": ir.DataType.FLOAT,
+    "float16": ir.DataType.FLOAT16,
+    "bfloat16": ir.DataType.BFLOAT16,
+    "float64": ir.DataType.DOUBLE,
+    "int64": ir.DataType.INT64,
+    "int32": ir.DataType.INT32,
+    "int16": ir.DataType.INT16,
+    "int8": ir.DataType.INT8,
+    "uint8": ir.DataType.UINT8,
+    "bool": ir.DataType.BOOL,
+    "float8_e4m3fn": ir.DataType.FLOAT8E4M3FN,
+    "float8_e5m2": ir.DataType.FLOAT8E5M2,
+}
+
+
+def write_components(components: Sequence[Lowered], directory: Path) -> dict[str, tuple[str, ...]]:
+    """Write every component's graph, and each distinct weight once. Returns file names by component, graph first."""
+    sources = _checkpoint_files(components)
+    linked = {source: _free_name(directory, source, index) for index, source in enumerate(sources)}
+    for source, name in linked.items():
+        link_or_copy(source, directory / name)
+    written = _write_tensors(components, directory)
+    files: dict[str, tuple[str, ...]] = {}
+    for component in components:
+        model = component.program.model
+        used: dict[str, None] = {}
+        kept = {name: value.const_value for name, value in model.graph.initializers.items()}
+        try:
+            for name, value in model.graph.initializers.items():
+                placed = _place(name, component.weights.get(name), value, directory, linked, written)
+                if placed is not None:
+                    value.const_value = placed
+                    used[str(placed.location)] = None
+            graph_file = f"{component.spec.name}.onnx"
+            ir.save(model, directory / graph_file)
+        finally:
+            for name, tensor in kept.items():
+                model.graph.initializers[name].const_value = tensor
+        files[component.spec.name] = (graph_file, *used)
+    return files
+
+
+def _checkpoint_files(components: Sequence[Lowered]) -> list[Path]:
+    files = {ref.file for c in components for ref in c.weights.values() if isinstance(ref, CheckpointRef)}
+    return sorted(files)
+
+
+def _free_name(directory: Path, source: Path, index: int) -> str:
+    return source.name if source.suffix == ".safetensors" else f"checkpoint-{index}.safetensors"
+
+
+def tensor_key(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Equal for two tensors that show the same values in memory: tied weights, and weights shared by components."""
+    return (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+
+
+def _write_tensors(components: Sequence[Lowered], directory: Path) -> dict[tuple[Any, ...], CheckpointRef]:
+    """Store each in-memory weight once; returns where, by `tensor_key`."""
+    entries: dict[tuple[Any, ...], tuple[str, torch.Tensor]] = {}
+    taken: set[str] = set()
+    for component in components:
+        for name, value in component.program.model.graph.initializers.items():
+            tensor = _in_memory(component.weights.get(name), value)
+            if tensor is None or tensor.numel() * tensor.element_size() < _INLINE_BYTES:
+                continue
+            key = tensor_key(tensor)
+            if key not in entries:
+                unique = name if name not in taken else f"{component.spec.name}.{name}"
+                taken.add(unique)
+                entries[key] = (unique, tensor)
+    if not entries:
+        return {}
+    target = directory / (WEIGHTS if not (directory / WEIGHTS).exists() else "graph-constants.safetensors")
+    write_safetensors(
+        target,
+        [
+            TensorSource(name, str(t.dtype).removeprefix("torch."), tuple(t.shape), partial(_bytes, t))
+            for name, t in entries.values()
+        ],
+    )
+    index = read_safetensors_index(target)
+    return {key: index[name] for key, (name, _) in entries.items()}
+
+
+def _in_memory(reference: WeightRef | None, value: ir.Value) -> torch.Tensor | None:
+    if isinstance(reference, TensorRef):
+        return reference.tensor  # type: ignore[no-any-return]
+    raw = getattr(value.const_value, "raw", None)
+    if reference is None and isinstance(raw, torch.Tensor) and raw.device.type != "meta":
+        return raw
+    return None
+
+
+def _bytes(tensor: torch.Tensor) -> memoryview:
+    flat = tensor.detach().cpu().contiguous().flatten()
+    return memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else memoryview(b"")
+
+
+def _place(
+    name: str,
+    reference: WeightRef | None,
+    value: ir.Value,
+    directory: Path,
+    linked: dict[Path, str],
+    written: dict[tuple[Any, ...], CheckpointRef],
+) -> ir.ExternalTensor | None:
+    if isinstance(reference, CheckpointRef):
+        return _external(name, reference, linked[reference.file], directory)
+    tensor = _in_memory(reference, value)
+    stored = written.get(tensor_key(tensor)) if tensor is not None else None
+    return _external(name, stored, stored.file.name, directory) if stored is not None else None
+
+
+def _external(name: str, reference: CheckpointRef, location: str, directory: Path) -> ir.ExternalTensor:
+    return ir.ExternalTensor(
+        location=location,
+        offset=reference.offset,
+        length=reference.length,
+        dtype=_SAFETENSORS_TO_ONNX[reference.dtype],
+        shape=ir.Shape(list(reference.shape)),
+        name=name,
+        base_dir=str(directory),
+    )

@@ -1,0 +1,283 @@
+"""`ExportedModel`: a set of exported graphs that is called, saved, reloaded and generated with like the source model."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.metadata
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+
+from ..artifact.manifest import Manifest, ModelRecord
+from ..artifact.spec import ComponentSpec, Json
+from ..artifact.store import open_artifact, record_files, write_manifest, writing
+from ..artifact.structure import rebuild
+from ..configs import ExportConfig
+from ..doors import find_backend
+from ..errors import InputError, UnsupportedModelError
+from ..runtime.feeds import check_feeds
+from ..runtime.load import flatten_feeds
+from ..runtime.session import Session
+from ..runtime.torch_arrays import to_numpy, to_torch
+from .outputs import make_object
+from .pytrees import find_class
+from .source import SourceModel
+
+_PACKAGES = ("transformers-exporters", "torch", "transformers", "numpy")
+
+
+@dataclass(frozen=True)
+class LoweredPart:
+    """One lowered component and what its export reported.
+
+    Attributes:
+        lowered: `backends.contract.Lowered`.
+        fired: How often each workaround fired.
+    """
+
+    lowered: Any
+    fired: Mapping[str, int] = field(default_factory=dict)
+
+
+class ExportedComponent:
+    """One exported graph, callable like the module that it came from.
+
+    Attributes:
+        spec: Its border.
+        program: The backend's program object; None in an artifact that was loaded from disk.
+    """
+
+    def __init__(self, spec: ComponentSpec, program: Any, open_session: Any) -> None:
+        self.spec = spec
+        self.program = program
+        self._open_session = open_session
+
+    @cached_property
+    def session(self) -> Session:
+        """The engine's session, opened at the first call."""
+        session: Session = self._open_session(self.spec.name)
+        return session
+
+    def __call__(self, **inputs: Any) -> Any:
+        """Run the graph.
+
+        Args:
+            inputs: What the source module's forward takes: torch tensors, caches, the flags that it was exported with.
+
+        Returns:
+            What the source module returns: the same classes, names and nesting, torch tensors.
+
+        Raises:
+            InputError: If an input is missing, unexpected or of a wrong dtype, rank or size, or a flag differs.
+        """
+        return self.outputs(self.run(self.feeds(inputs)))
+
+    def feeds(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Nested inputs as checked tensors by input name."""
+        return check_feeds(self.spec, flatten_feeds(self.spec, inputs))
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """Run on checked torch tensors by name; outputs by name."""
+        session = self.session
+        if session.arrays == "torch":
+            return session.run(feeds)
+        outputs = session.run({name: to_numpy(torch.as_tensor(value)) for name, value in feeds.items()})
+        return {name: to_torch(value) for name, value in outputs.items()}
+
+    def outputs(self, tensors: Mapping[str, torch.Tensor]) -> Any:
+        """Outputs by name as what the source module returns."""
+        return rebuild(self.spec.output_structure, [tensors[o.name] for o in self.spec.outputs], make_object)
+
+
+class ExportedModel(Mapping[str, ExportedComponent]):
+    """An exported model: components by name, to call, to generate with, to save and to reload.
+
+    Made by `exporter.export_model(...)` or `ExportedModel.from_pretrained(directory)`.
+
+    Attributes:
+        components: `ExportedComponent` by name.
+        manifest: What the artifact says about itself.
+        config: The source model's config (None for a plain module).
+        generation_config: Its generation config, or None.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        components: Mapping[str, ExportedComponent],
+        config: Any,
+        generation_config: Any,
+        source: SourceModel | None = None,
+        parts: tuple[LoweredPart, ...] = (),
+    ) -> None:
+        self.manifest = manifest
+        self.components = dict(components)
+        self.config = config
+        self.generation_config = generation_config
+        self.directory: Path | None = None
+        self._source = source
+        self._parts = parts
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+
+    @classmethod
+    def of_parts(
+        cls, parts: tuple[LoweredPart, ...], source: SourceModel, config: ExportConfig, generation: Mapping[str, Json]
+    ) -> Self:
+        """Assemble freshly lowered components. They run from a temporary directory until they are saved."""
+        manifest = Manifest(
+            format=config.export_format,
+            components={part.lowered.spec.name: part.lowered.spec for part in parts},
+            files={},
+            model=source.record,
+            config=config.to_dict(),
+            packages=_versions(config.export_format),
+            workarounds={part.lowered.spec.name: dict(part.fired) for part in parts},
+            notes={part.lowered.spec.name: dict(part.lowered.notes) for part in parts},
+            generation=generation,
+        )
+        exported = cls(manifest, {}, source.config, source.generation_config, source, parts)
+
+        def open_session(name: str) -> Session:
+            if exported._scratch is None:
+                exported._scratch = tempfile.TemporaryDirectory(prefix="exported-")
+                exported.save_pretrained(Path(exported._scratch.name) / "artifact")
+            root, saved = open_artifact(Path(exported._scratch.name) / "artifact")
+            trust = {"trust_remote_code": True} if saved.format == "dynamo" else {}
+            opened: Session = find_backend(saved.format).load("open")(root, saved.components[name], **trust)
+            return opened
+
+        for part in parts:
+            spec = part.lowered.spec
+            exported.components[spec.name] = ExportedComponent(spec, part.lowered.program, open_session)
+        return exported
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        directory: Path | str,
+        *,
+        device: str | torch.device | None = None,
+        trust_remote_code: bool = False,
+        verify_hashes: bool = False,
+        **runtime_options: Any,
+    ) -> Self:
+        """Open an artifact that `save_pretrained` wrote.
+
+        Args:
+            directory: The artifact.
+            device: Where to run it, in the engine's terms (`"cuda"`, `"CPU"`); None for the engine's default.
+            trust_remote_code: Needed for formats whose files may carry pickled Python objects (`.pt2`).
+            verify_hashes: Hash large files too; small ones always are.
+            runtime_options: Handed to the backend's run door, for example `threads=2`.
+
+        Raises:
+            ArtifactError: If the artifact is missing, damaged, of a newer schema, or needs `trust_remote_code`.
+        """
+        root, manifest = open_artifact(directory, verify_hashes=verify_hashes)
+        options = dict(runtime_options)
+        if device is not None:
+            options["device"] = str(device)
+        if manifest.format == "dynamo":
+            options["trust_remote_code"] = trust_remote_code
+        open_door = find_backend(manifest.format).load("open")
+
+        def open_session(name: str) -> Session:
+            opened: Session = open_door(root, manifest.components[name], **options)
+            return opened
+
+        components = {
+            name: ExportedComponent(spec, None, open_session) for name, spec in manifest.components.items()
+        }
+        config, generation_config = _load_configs(root, manifest.model)
+        exported = cls(manifest, components, config, generation_config)
+        exported.directory = root
+        return exported
+
+    def save_pretrained(self, directory: Path | str) -> None:
+        """Write the artifact: all of it, or nothing.
+
+        Args:
+            directory: A new or empty directory, or an artifact to replace.
+
+        Raises:
+            ArtifactError: If the directory cannot be written, or holds something else.
+            UnsupportedModelError: If this object was itself loaded from an artifact (copy the directory instead).
+        """
+        if self._source is None:
+            raise UnsupportedModelError(f"This model was loaded from {self.directory}: copy that directory instead.")
+        save = find_backend(self.manifest.format).load("save")
+        with writing(directory) as target:
+            files = save([part.lowered for part in self._parts], target)
+            self._source.write(target)
+            specs = {
+                name: _with_files(spec, tuple(files[name])) for name, spec in self.manifest.components.items()
+            }
+            saved = _replaced(self.manifest, components=specs, files=record_files(target))
+            write_manifest(target, saved)
+        self.directory = Path(directory)
+
+    def __getitem__(self, name: str) -> ExportedComponent:
+        if name not in self.components:
+            raise InputError(f"There is no component {name!r}; this model has {', '.join(self.components)}.")
+        return self.components[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.components)
+
+    def __len__(self) -> int:
+        return len(self.components)
+
+    def __call__(self, **inputs: Any) -> Any:
+        """Run the only component. Raises `InputError` if there are several."""
+        if len(self.components) != 1:
+            names = ", ".join(self.components)
+            raise InputError(f'This model has several components ({names}): call exported["decode"](...) or generate.')
+        return next(iter(self.components.values()))(**inputs)
+
+    @cached_property
+    def generator(self) -> Any:
+        """A `GenerationMixin` model over the components, as `transformers.pipeline(model=...)` takes it."""
+        from .generate import make_generator
+
+        return make_generator(self)
+
+    def generate(self, *args: Any, **kwargs: Any) -> Any:
+        """Generate with the exported graphs: transformers' own `GenerationMixin.generate`, all of its arguments."""
+        return self.generator.generate(*args, **kwargs)
+
+
+def _with_files(spec: ComponentSpec, files: tuple[str, ...]) -> ComponentSpec:
+    return dataclasses.replace(spec, files=files)
+
+
+def _replaced(manifest: Manifest, **changes: Any) -> Manifest:
+    return dataclasses.replace(manifest, **changes)
+
+
+def _versions(format: str) -> dict[str, str]:
+    backend = find_backend(format)
+    names = dict.fromkeys((*_PACKAGES, *backend.requires, *backend.runs_on))
+    found: dict[str, str] = {}
+    for name in names:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # an engine that only runs the artifact need not be here
+    return found
+
+
+def _load_configs(root: Path, model: ModelRecord) -> tuple[Any, Any]:
+    from transformers import AutoConfig, GenerationConfig
+
+    config = generation_config = None
+    if (root / "config.json").is_file():
+        cls = find_class(model.config_class) or AutoConfig
+        config = cls.from_pretrained(root)
+    if (root / "generation_config.json").is_file():
+        generation_config = GenerationConfig.from_pretrained(root)
+    return config, generation_config

@@ -1,0 +1,39 @@
+"""Rebuild what the source model returns: its own output classes and caches, filled with the engine's tensors."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import Any
+
+from ..artifact.spec import Json
+from .pytrees import find_class, unflatten
+
+
+def make_object(class_path: str, fields: dict[str, Any], context: Json) -> Any:
+    """Build an object node of a structure tree.
+
+    Where the class cannot be imported (a model that is not installed here), a `ModelOutput`-like object with the same
+    names is built instead, so that `output.logits` and `output["logits"]` work everywhere.
+    """
+    from transformers.utils import ModelOutput
+
+    cls = find_class(class_path)
+    if cls is None:
+        return Output(fields)
+    if context is not None:
+        described = {"children": list(fields), "attributes": context}
+        return unflatten(cls, list(fields.values()), json.dumps(described))
+    if issubclass(cls, ModelOutput) or not issubclass(cls, dict):
+        return cls(**fields)
+    return cls(fields)
+
+
+class Output(OrderedDict[str, Any]):
+    """Stands for an output class that is not importable here; its items are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError as error:
+            raise AttributeError(name) from error

@@ -1,0 +1,259 @@
+"""Teach torch's pytrees the objects that models take and return: caches, their layers, and anything alike.
+
+`torch.export` needs every input and output to be a tree of tensors. A cache is flattened by its attributes: those that
+hold tensors become children (named, so that a leaf has the path `cache.layers.0.keys`), plain values become the node's
+context, and what follows from the tensors (lengths, head counts, dtype, device) is left out and derived again, so that
+one graph serves caches of every size.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+
+from ..artifact.spec import Json
+
+# Attributes that follow from the tensors, or that no graph reads: never part of a node's identity.
+_DERIVED = frozenset(
+    (
+        "batch_size",
+        "conv_kernel_size",
+        "cumulative_length_int",
+        "device",
+        "dtype",
+        "indexer_device",
+        "indexer_dtype",
+        "is_updated",
+        "k_head_dim",
+        "layer_class_to_replicate",
+        "max_cache_len",
+        "num_heads",
+        "offloading",
+        "only_non_sliding",
+        "prefetch_stream",
+        "record_past",
+        "v_head_dim",
+        "_is_croppable",
+        "_sliding_window_tensor",
+    )
+)
+_PLAIN = (bool, int, float, str, type(None))
+
+
+def class_path(cls: type) -> str:
+    """The dotted path of a class, as manifests and saved programs name it."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def import_class(path: str) -> type:
+    """The class of a dotted path. Raises `ImportError` or `AttributeError` if there is none."""
+    module, _, name = path.rpartition(".")
+    found: type = getattr(importlib.import_module(module), name)
+    return found
+
+
+def find_class(path: str) -> type | None:
+    """The class of a dotted path, or None where it cannot be imported."""
+    try:
+        return import_class(path) if path else None
+    except (ImportError, AttributeError, ValueError):
+        return None
+
+
+def is_registered(cls: type) -> bool:
+    """Whether torch's pytrees know the class."""
+    return cls in pytree.SUPPORTED_NODES
+
+
+def register_pytree_node(cls: type) -> None:
+    """Let `torch.export` take, return, save and load objects of `cls`.
+
+    For a cache class, its layer classes are registered with it. Registering twice is harmless.
+
+    Args:
+        cls: A `transformers` cache (`StaticCache`, `DynamicCache`, ...) or any class whose instances keep their
+            tensors in attributes.
+    """
+    from transformers import cache_utils
+
+    related: list[type] = [cls]
+    if issubclass(cls, cache_utils.Cache):
+        bases = (cache_utils.CacheLayerMixin, cache_utils.LinearAttentionCacheLayerMixin, cache_utils.DummyLayer)
+        related += [layer for base in bases for layer in _subclasses(base)]
+    for item in related:
+        if not is_registered(item):
+            pytree.register_pytree_node(
+                item,
+                flatten,
+                lambda children, context, item=item: unflatten(item, children, context),
+                serialized_type_name=class_path(item),
+                flatten_with_keys_fn=_flatten_with_keys,
+                to_dumpable_context=lambda context: context,
+                from_dumpable_context=lambda context: context,
+            )
+
+
+def register_known_caches() -> None:
+    """Register every cache and layer class that is loaded now, those of modelling files included."""
+    from transformers import cache_utils
+
+    for cls in _subclasses(cache_utils.Cache):
+        register_pytree_node(cls)
+
+
+def register_objects_in(value: Any) -> None:
+    """Register the classes of all objects inside `value` that hold tensors and that pytrees do not know yet."""
+    if isinstance(value, torch.Tensor) or isinstance(value, _PLAIN):
+        return
+    if is_registered(type(value)):
+        for child in pytree.tree_flatten(value, is_leaf=lambda item: item is not value)[0]:
+            register_objects_in(child)
+    elif hasattr(value, "__dict__") and not isinstance(value, type) and holds_tensors(value):
+        register_pytree_node(type(value))
+        register_objects_in(value)
+
+
+def _subclasses(cls: type) -> Iterator[type]:
+    yield cls
+    for child in cls.__subclasses__():
+        yield from _subclasses(child)
+
+
+def copy_tensors(source: Any, target: Any) -> None:
+    """Copy the tensors of one object into those of another of the same structure, where they are not the same memory."""
+    for new, old in zip(pytree.tree_leaves(source), pytree.tree_leaves(target), strict=True):
+        if isinstance(old, torch.Tensor) and new.data_ptr() != old.data_ptr():
+            old.copy_(new)
+
+
+def holds_tensors(value: Any, depth: int = 0) -> bool:
+    """Whether there is a tensor anywhere inside, or a part of a cache that may come to hold one."""
+    if isinstance(value, torch.Tensor):
+        return True
+    if depth > 6 or isinstance(value, (*_PLAIN, type)):
+        return False
+    if isinstance(value, dict):
+        return any(holds_tensors(item, depth + 1) for item in value.values())
+    if isinstance(value, list | tuple):
+        return any(holds_tensors(item, depth + 1) for item in value)
+    return _is_cache_part(value) or any(holds_tensors(item, depth + 1) for item in vars_of(value).values())
+
+
+def _is_cache_part(value: Any) -> bool:
+    from transformers import cache_utils
+
+    return isinstance(
+        value,
+        cache_utils.Cache
+        | cache_utils.CacheLayerMixin
+        | cache_utils.LinearAttentionCacheLayerMixin
+        | cache_utils.DummyLayer,
+    )
+
+
+def vars_of(value: Any) -> dict[str, Any]:
+    """The attributes of an object, or nothing if it keeps none."""
+    return getattr(value, "__dict__", {})
+
+
+def _parts(value: Any) -> tuple[list[str], list[Any], str]:
+    names, children, attributes = [], [], {}
+    for name, item in vars(value).items():
+        if name in _DERIVED or (name == "cumulative_length" and not isinstance(item, torch.Tensor)):
+            continue
+        if holds_tensors(item) or (name == "layers" and isinstance(item, list)):
+            names.append(name)
+            children.append(item)
+        elif (encoded := _encode(item)) is not None:
+            attributes[name] = encoded["json"]
+    return names, children, json.dumps({"children": names, "attributes": attributes}, sort_keys=True)
+
+
+def flatten(value: Any) -> tuple[list[Any], str]:
+    """An object's tensor-holding attributes, and the rest as a JSON string."""
+    _, children, context = _parts(value)
+    return children, context
+
+
+def _flatten_with_keys(value: Any) -> tuple[list[tuple[Any, Any]], str]:
+    names, children, context = _parts(value)
+    return [(pytree.GetAttrKey(name), child) for name, child in zip(names, children, strict=True)], context
+
+
+def unflatten(cls: type, children: Iterable[Any], context: Json) -> Any:
+    """Rebuild an object from its children and the JSON string that `flatten` gave."""
+    described = json.loads(context)
+    value = cls.__new__(cls)
+    for name, item in described["attributes"].items():
+        setattr(value, name, _decode(item))
+    for name, child in zip(described["children"], children, strict=True):
+        setattr(value, name, child)
+    _derive(value)
+    return value
+
+
+def _encode(item: Any) -> dict[str, Json] | None:
+    """A plain attribute as JSON (in a box, since None is a value), or None if it is not plain."""
+    if type(item) in _PLAIN:
+        return {"json": item}
+    if isinstance(item, dict) and all(type(key) is int for key in item):
+        values = {str(key): _encode(value) for key, value in item.items()}
+        if all(value is not None for value in values.values()):
+            return {"json": {"int_keys": {key: value["json"] for key, value in values.items() if value}}}
+    if isinstance(item, list | tuple) and all(type(value) in _PLAIN for value in item):
+        return {"json": {"list": list(item)}}
+    return None
+
+
+def _decode(item: Json) -> Any:
+    if isinstance(item, dict):
+        return {int(key): value for key, value in item["int_keys"].items()} if "int_keys" in item else item["list"]
+    return item
+
+
+def _derive(value: Any) -> None:
+    """Set again what `_DERIVED` left out."""
+    from transformers import cache_utils
+
+    attributes = vars(value)
+    if isinstance(value, cache_utils.EncoderDecoderCache):
+        value.is_updated = {
+            index: getattr(layer, "keys", None) is not None
+            for index, layer in enumerate(value.cross_attention_cache.layers)
+        }
+        return
+    if isinstance(value, cache_utils.Cache):
+        value.offloading = False
+        plain = all(type(layer) is cache_utils.DynamicLayer for layer in value.layers)
+        value.layer_class_to_replicate = cache_utils.DynamicLayer if plain and type(value) is cache_utils.DynamicCache else None
+        return
+    if not _is_cache_part(value):
+        return
+    first = next((item for item in pytree.tree_leaves(list(attributes.values())) if _is_array(item)), None)
+    keys, values = attributes.get("keys"), attributes.get("values")
+    if first is not None:
+        value.device, value.dtype = first.device, first.dtype
+    if isinstance(value, cache_utils.LinearAttentionCacheLayerMixin):
+        value.record_past = False
+        states = value.conv_states
+        value.conv_kernel_size = {index: item.shape[-1] if _is_array(item) else None for index, item in states.items()}
+    if isinstance(value, cache_utils.DynamicSlidingWindowLayer):
+        value.record_past = False
+        value._sliding_window_tensor = torch.tensor(value.sliding_window, dtype=torch.long)
+        value.cumulative_length = keys.shape[-2] if _is_array(keys) else 0
+    if isinstance(value, cache_utils.StaticLayer) and _is_array(keys) and _is_array(values):
+        value.batch_size, value.num_heads, value.max_cache_len, value.k_head_dim = keys.shape
+        value.v_head_dim = values.shape[-1]
+        if isinstance(value, cache_utils.StaticSlidingWindowLayer):
+            value.cumulative_length_int, value._is_croppable = 0, False
+    if isinstance(value, cache_utils.DynamicIndexedLayer | cache_utils.StaticIndexedLayer):
+        value.indexer_device, value.indexer_dtype = attributes.get("device"), attributes.get("dtype")
+
+
+def _is_array(item: Any) -> bool:
+    return isinstance(item, torch.Tensor)

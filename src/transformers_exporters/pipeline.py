@@ -1,0 +1,89 @@
+"""The way of a model to its artifact, top to bottom: prepare → trace → repair → quantize → lower → save."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+
+from .backends.contract import Lowered
+from .configs import ExportConfig
+from .doors import Backend
+from .hf.cache_layers import full_windows
+from .hf.exported import ExportedModel, LoweredPart
+from .hf.source import describe_source
+from .prepare.flags import make_traceable, refuse_losses
+from .prepare.prepare import prepare
+from .prepare.record import Part
+from .prepare.split import split_for_generation
+from .prepare.untouched import untouched
+from .repair.passes import repair
+from .trace.capture import capture
+from .trace.record import Traced
+from .workarounds import Patching, collect
+
+_TRACE_PATCHES = f"{__package__}.trace.patches"
+
+
+def export_part(part: Part, backend: Backend, config: ExportConfig) -> tuple[Traced, Lowered]:
+    """Take one component through every stage but the last (saving)."""
+    lower = backend.load("lower")
+    traced = trace_part(part, backend, config)
+    traced = repair(traced, backend, config)
+    if config.quantizer is not None and hasattr(config.quantizer, "quantize_program"):
+        traced = config.quantizer.quantize_program(traced)
+    lowered: Lowered = lower(traced, config)
+    if config.quantizer is not None and hasattr(config.quantizer, "quantize_lowered"):
+        lowered = config.quantizer.quantize_lowered(lowered)
+    return traced, lowered
+
+
+def trace_part(part: Part, backend: Backend, config: ExportConfig) -> Traced:
+    """Prepare and trace one component; the model, its config and the inputs stay as they were."""
+    refuse_losses(part.inputs)
+    patches = collect(_TRACE_PATCHES) + (collect(backend.patches) if backend.patches else ())
+    with (
+        Patching(patches, part.model, config.disabled_workarounds) as patching,
+        untouched(part.model),
+        full_windows() if part.full_windows else nullcontext(),
+    ):
+        make_traceable(part.model, backend.experts)
+        prepared = prepare(
+            part.model,
+            part.inputs,
+            name=part.name,
+            resize_axes=config.dynamic and config.dynamic_shapes is None,
+            static=part.static,
+        )
+        return capture(prepared, config, patching.fired)
+
+
+def export_model(
+    model: torch.nn.Module,
+    inputs: Mapping[str, Any],
+    backend: Backend,
+    config: ExportConfig | Mapping[str, ExportConfig],
+    *,
+    for_generation: bool = False,
+    generation_config: Any = None,
+    multi_token_decode: bool = False,
+    tokenizer: Any = None,
+) -> ExportedModel:
+    """Split the model where generation needs several graphs, export every part, and assemble the result."""
+    generation: dict[str, Any] = {}
+    if for_generation:
+        split = split_for_generation(
+            model, inputs, generation_config=generation_config, multi_token_decode=multi_token_decode
+        )
+        parts, generation = split.parts, split.metadata
+    else:
+        parts = [Part("model", model, inputs)]
+    lowered: list[LoweredPart] = []
+    for part in parts:
+        own = config if isinstance(config, ExportConfig) else config[part.name]
+        traced, result = export_part(part, backend, own)
+        lowered.append(LoweredPart(result, traced.fired))
+    first = config if isinstance(config, ExportConfig) else next(iter(config.values()))
+    return ExportedModel.of_parts(tuple(lowered), describe_source(model, tokenizer), first, generation)

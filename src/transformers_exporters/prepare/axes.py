@@ -1,0 +1,105 @@
+"""Name the axes of a model's inputs: which are batch, sequence, cache, image or audio axes, and which nobody knows.
+
+Names come from the leaf's own name and rank, which transformers keeps the same over all models; what no rule knows is
+compared with the sizes of the known axes; the rest stays unnamed and is left for the trace to decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+
+AxisNames = tuple[str | None, ...]
+
+# (pattern of the leaf path's last part, rank) -> names; None is an axis that belongs to the model. The first match wins.
+_RULES: tuple[tuple[str, int, AxisNames], ...] = (
+    (r"(decoder|encoder)_(attention_mask|input_ids|position_ids|token_type_ids|head_mask)", 2, ("batch", r"\1_sequence")),
+    (r"(decoder|encoder)_(inputs_embeds|hidden_states)", 3, ("batch", r"\1_sequence", None)),
+    (r"attention_mask|mask", 2, ("batch", "mask_sequence")),
+    (r"(full|sliding|linear|causal|chunked)_attention|.*attention_mask", 4, ("batch", None, "query", "key")),
+    (r"position_ids", 3, (None, "batch", "sequence")),
+    (r"(input|token_type|position|inputs?|langs?|mm_token_type)_?ids?|langs|input", 2, ("batch", "sequence")),
+    (r"inputs_embeds|hidden_states", 3, ("batch", "sequence", None)),
+    (r"bbox", 3, ("batch", "sequence", None)),
+    (r"pixel_values.*|.*image.*|.*frame.*", 4, ("batch", None, "height", "width")),
+    (r"pixel_values.*|.*image.*|.*frame.*", 5, ("batch", "images", None, "height", "width")),
+    (r"pixel_(attention_)?mask.*", 3, ("batch", "height", "width")),
+    (r"pixel_(attention_)?mask.*", 4, ("batch", "images", "height", "width")),
+    (r"input_values|padding_mask|audio_values", 2, ("batch", "samples")),
+    (r"input_values|audio_values|padding_mask", 3, ("batch", None, "samples")),
+    (r"input_features", 3, ("batch", "frames", "frames")),
+    (r"(input_)?features?_mask|feature_attention_mask", 2, ("batch", "frames")),
+    (r"keys|values|key|value", 4, ("batch", None, "cache", None)),
+    (r"(conv|recurrent|ssm)_states?(\.\d+)?", 3, ("batch", None, None)),
+    (r"(conv|recurrent|ssm)_states?(\.\d+)?", 4, ("batch", None, None, None)),
+)
+
+
+def named_leaves(kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """(leaf path, value) of every leaf of nested kwargs, in pytree order."""
+    flat, _ = pytree.tree_flatten_with_path(dict(kwargs))
+    return [(leaf_path(path), value) for path, value in flat]
+
+
+def leaf_path(path: Sequence[Any]) -> str:
+    """A pytree key path as `cache.layers.0.keys`."""
+    return ".".join(str(_key(entry)) for entry in path)
+
+
+def _key(entry: Any) -> Any:
+    for attribute in ("key", "name", "idx"):
+        if hasattr(entry, attribute):
+            return getattr(entry, attribute)
+    raise TypeError(f"unknown pytree key {entry!r}")
+
+
+def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
+    """Axis names of every tensor leaf, by leaf path.
+
+    Args:
+        kwargs: The model's forward kwargs, nested as the model takes them.
+    """
+    leaves = [(path, value) for path, value in named_leaves(kwargs) if isinstance(value, torch.Tensor)]
+    axes: dict[str, AxisNames] = {}
+    sizes: dict[str, int] = {}
+    for path, tensor in leaves:
+        names = _by_rule(path, tensor.dim())
+        if names is not None:
+            axes[path] = names
+            for name, size in zip(names, tensor.shape, strict=True):
+                if name is not None:
+                    sizes.setdefault(name, int(size))
+    has_cache = "cache" in sizes
+    for path, tensor in leaves:
+        if path not in axes:
+            axes[path] = _by_size(tensor, sizes)
+        if "mask_sequence" in axes[path]:
+            own = "total_sequence" if has_cache and tensor.shape[1] != sizes.get("sequence") else "sequence"
+            axes[path] = tuple(own if name == "mask_sequence" else name for name in axes[path])
+    return axes
+
+
+def _by_rule(path: str, rank: int) -> AxisNames | None:
+    parts = path.split(".")
+    last = ".".join(parts[-2:]) if parts[-1].isdigit() and len(parts) > 1 else parts[-1]
+    for pattern, expected, names in _RULES:
+        match = re.fullmatch(pattern, last)
+        if match and rank == expected:
+            return tuple(match.expand(name) if name else None for name in names)
+    return None
+
+
+def _by_size(tensor: torch.Tensor, sizes: Mapping[str, int]) -> AxisNames:
+    """An unknown leaf whose first axis has the batch's size is batched; its second may be the sequence."""
+    names: list[str | None] = [None] * tensor.dim()
+    if tensor.dim() and tensor.shape[0] == sizes.get("batch", tensor.shape[0]):
+        names[0] = "batch"
+        for name in ("sequence", "decoder_sequence"):
+            if tensor.dim() > 1 and sizes.get(name, 0) > 1 and tensor.shape[1] == sizes[name]:
+                names[1] = name
+                break
+    return tuple(names)

@@ -1,0 +1,59 @@
+"""Model + raw inputs → `Prepared`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+
+from ..errors import InputError
+from .axes import name_axes
+from .record import Prepared
+from .sizes import choose_sizes
+
+
+def prepare(
+    model: torch.nn.Module,
+    inputs: Mapping[str, Any],
+    *,
+    name: str = "model",
+    resize_axes: bool = True,
+    static: frozenset[str] = frozenset(),
+) -> Prepared:
+    """Copy the inputs, name their axes and choose the sizes to trace at.
+
+    The caller holds `untouched(model)`: the eager model may run here.
+
+    Args:
+        model: The module to trace, already switched to a traceable form.
+        inputs: Forward kwargs; tensors, caches, flags, nested containers. Not changed.
+        name: The component's name.
+        resize_axes: Whether the exporter may choose other sizes (`dynamic=True`).
+        static: Names of axes that keep their size.
+
+    Raises:
+        InputError: If `inputs` is not a dict of the forward's kwargs, or holds no tensor.
+    """
+    if not isinstance(inputs, Mapping) or not all(isinstance(key, str) for key in inputs):
+        raise InputError("inputs must be a dict from forward argument name to value.")
+    kwargs = {key: copy.deepcopy(_plain(value)) for key, value in inputs.items() if value is not None}
+    if not any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(kwargs)):
+        raise InputError("inputs hold no tensor; pass what you would pass to model(**inputs).")
+    axes = name_axes(kwargs)
+    if resize_axes:
+        kwargs = choose_sizes(model, kwargs, axes, static)
+    return Prepared(name=name, model=model, inputs=kwargs, axes=axes, static=static)
+
+
+def _plain(value: Any) -> Any:
+    """numpy arrays as tensors; a tokenizer's `BatchEncoding` and other mappings as dicts."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        return torch.from_numpy(np.ascontiguousarray(value))
+    if isinstance(value, torch.Tensor):
+        return value.detach()
+    return value

@@ -1,0 +1,41 @@
+"""Give the inputs other sizes along named axes, without knowing what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+
+from .axes import AxisNames, leaf_path
+
+
+def axis_size(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], name: str) -> int | None:
+    """The size of a named axis in the inputs, or None if no tensor has it."""
+    flat, _ = pytree.tree_flatten_with_path(dict(kwargs))
+    for path, value in flat:
+        if isinstance(value, torch.Tensor):
+            for size, axis in zip(value.shape, axes.get(leaf_path(path), ()), strict=False):
+                if axis == name:
+                    return int(size)
+    return None
+
+
+def resize(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], sizes: Mapping[str, int]) -> dict[str, Any]:
+    """A copy of nested kwargs in which every axis named in `sizes` has the given size.
+
+    A longer axis repeats its entries from the start, a shorter one drops the last, so that ids stay ids and masks stay
+    masks. Tensors without such an axis are shared with `kwargs`, not copied.
+    """
+
+    def one(path: Any, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        for dim, name in enumerate(axes.get(leaf_path(path), ())):
+            if name in sizes and value.shape[dim] not in (0, sizes[name]):
+                index = torch.arange(sizes[name], device=value.device) % value.shape[dim]
+                value = value.index_select(dim, index)
+        return value
+
+    return pytree.tree_map_with_path(one, dict(kwargs))  # type: ignore[no-any-return]

@@ -1,0 +1,111 @@
+"""Choose the sizes to trace at: never 0 or 1, never a number that the model's config knows.
+
+`torch.export` turns an axis of size 1 into a constant, and a model that compares a size with a config value (an image of
+the native size skips its position interpolation) traces only the branch of that value. So the exporter traces at sizes
+of its own choosing, each tried on the eager model first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from .axes import AxisNames
+from .resize import axis_size, resize
+
+logger = logging.getLogger(__name__)
+
+_SEQUENCES = ("sequence", "decoder_sequence", "encoder_sequence", "cache", "frames", "samples", "images")
+_IMAGE_STEPS = (32, 16, 14, 8)
+
+
+def choose_sizes(
+    model: torch.nn.Module,
+    inputs: Mapping[str, Any],
+    axes: Mapping[str, AxisNames],
+    static: frozenset[str] = frozenset(),
+) -> dict[str, Any]:
+    """The inputs at the sizes of the trace.
+
+    Every change is kept only if the eager model accepts it, all changes at once where possible, else one by one.
+
+    Args:
+        model: The module that will be traced.
+        inputs: Forward kwargs.
+        axes: Axis names of every tensor leaf.
+        static: Axes that must keep their size.
+    """
+    constants = config_constants(model)
+    wishes = [w for w in _wishes(inputs, axes, constants) if not static & w[0].keys()]
+    if not wishes:
+        return dict(inputs)
+    first = resize(inputs, axes, {name: size for wish in wishes for name, size in wish[0].items()})
+    if runs(model, first):
+        return first
+    chosen = dict(inputs)
+    for options in wishes:
+        for sizes in options:
+            candidate = resize(chosen, axes, sizes)
+            if runs(model, candidate):
+                chosen = candidate
+                break
+        else:
+            logger.debug("the model takes no other size along %s", sorted(options[0]))
+    return chosen
+
+
+def config_constants(model: torch.nn.Module) -> frozenset[int]:
+    """Every integer of the model's config and sub-configs: sizes that a branch of the model may compare with."""
+    config = getattr(model, "config", None)
+    found: set[int] = set()
+
+    def visit(value: Any) -> None:
+        if isinstance(value, bool):
+            return
+        if isinstance(value, int):
+            found.add(value)
+        elif isinstance(value, Mapping):
+            for item in value.values():
+                visit(item)
+        elif isinstance(value, list | tuple):
+            for item in value:
+                visit(item)
+
+    if hasattr(config, "to_dict"):
+        visit(config.to_dict())
+    return frozenset(found)
+
+
+def runs(model: torch.nn.Module, inputs: Mapping[str, Any]) -> bool:
+    """Whether the eager model accepts the inputs."""
+    import copy
+
+    try:
+        with torch.no_grad():
+            model(**copy.deepcopy(dict(inputs)))
+    except Exception as error:  # any refusal counts: models raise whatever their ops raise
+        logger.debug("refused: %s", error)
+        return False
+    return True
+
+
+def _wishes(
+    inputs: Mapping[str, Any], axes: Mapping[str, AxisNames], constants: frozenset[int]
+) -> list[tuple[dict[str, int], ...]]:
+    """For each group of axes that should change: the sizes to try, best first."""
+    wishes: list[tuple[dict[str, int], ...]] = []
+    if axis_size(inputs, axes, "batch") == 1:
+        wishes.append(({"batch": 2}, {"batch": 3}))
+    for name in _SEQUENCES:
+        size = axis_size(inputs, axes, name)
+        if size is not None and size > 0 and (size == 1 or size in constants):
+            free = [n for n in range(max(size, 2) + 1, size + 64) if n not in constants]
+            wishes.append(tuple({name: n} for n in free[:3]))
+    height, width = axis_size(inputs, axes, "height"), axis_size(inputs, axes, "width")
+    if height is not None and width is not None and (height in constants or width in constants or height == width):
+        steps = dict.fromkeys([*_IMAGE_STEPS, *sorted(c for c in constants if 2 <= c <= 32)[-4:]])
+        wishes.append(tuple({"height": height + step, "width": width + 2 * step} for step in steps))
+    return wishes

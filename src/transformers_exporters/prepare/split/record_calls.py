@@ -1,0 +1,63 @@
+"""Run `generate` once and note what every forward was called with."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+@contextmanager
+def recorded(module: torch.nn.Module) -> Iterator[list[dict[str, Any]]]:
+    """While held, every call of `module.forward` adds its kwargs to the list; the module is put back afterwards.
+
+    Kwargs are copied before the call, since a forward writes into its cache. Positional arguments are named by the
+    forward's signature.
+    """
+    calls: list[dict[str, Any]] = []
+    original = module.forward
+    signature = inspect.signature(original)
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        calls.append(copy.deepcopy(_by_name(signature, args, kwargs)))
+        return original(*args, **kwargs)
+
+    # `generate` reads the forward's signature to know what it may pass.
+    forward.__signature__ = signature  # type: ignore[attr-defined]
+    before = module.__dict__.get("forward")
+    module.forward = forward  # type: ignore[method-assign]
+    try:
+        yield calls
+    finally:
+        if before is None:
+            del module.__dict__["forward"]
+        else:
+            module.forward = before  # type: ignore[method-assign]
+
+
+def _by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    positional = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+    named = dict(zip(positional, args, strict=False))
+    return {key: value for key, value in {**named, **kwargs}.items() if value is not None}
+
+
+def run_generate(
+    model: torch.nn.Module, inputs: Mapping[str, Any], new_tokens: int, generation_config: Any = None
+) -> None:
+    """Generate exactly `new_tokens` tokens greedily on a copy of `inputs`."""
+    options: dict[str, Any] = {} if generation_config is None else {"generation_config": copy.deepcopy(generation_config)}
+    with torch.no_grad():
+        model.generate(  # type: ignore[operator]
+            **copy.deepcopy(dict(inputs)),
+            **options,
+            max_new_tokens=new_tokens,
+            min_new_tokens=new_tokens,
+            do_sample=False,
+            num_beams=1,
+            use_cache=True,
+            disable_compile=True,
+        )

@@ -1,0 +1,1 @@
+"""Repairs of the traced graph that several backends need; one file each."""

@@ -1,0 +1,43 @@
+"""Run the repairs: traced graph in, traced graph in the shared form out."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+from ..configs import ExportConfig
+from ..doors import Backend
+from ..errors import TraceError
+from ..trace.record import Traced
+from ..workarounds import collect
+
+_SHARED = f"{__package__}.fixes"
+
+
+def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
+    """Apply the shared repairs and the backend's own to a copy of the traced graph.
+
+    Raises:
+        TraceError: If a repair leaves a graph that does not validate; names the repair and those that ran before it.
+    """
+    fixes = [
+        fix
+        for package in (_SHARED, backend.fixes)
+        if package is not None
+        for fix in collect(package)
+        if fix.id not in config.disabled_workarounds
+    ]
+    program = copy.copy(traced.program)
+    program._graph_module = copy.deepcopy(traced.program.graph_module)
+    fired = dict(traced.fired)
+    ran: list[str] = []
+    for fix in fixes:
+        changed = fix.apply(program)
+        ran.append(fix.id)
+        if changed:
+            fired[fix.id] = fired.get(fix.id, 0) + changed
+            try:
+                program.graph.lint()
+            except RuntimeError as error:
+                raise TraceError(f"The repair {fix.id} broke the graph (repairs run: {', '.join(ran)}).") from error
+    return dataclasses.replace(traced, program=program, fired=fired)

@@ -1,0 +1,193 @@
+"""`Prepared` → `torch.export` → `Traced`."""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+
+from ..artifact.spec import ComponentSpec, TensorSpec
+from ..artifact.structure import leaf_paths
+from ..configs import ExportConfig
+from ..errors import TraceError
+from ..prepare.axes import AxisNames
+from ..prepare.record import Prepared
+from .dims import axis_ranges, frozen_axes, name_symbols, request_shapes, shape_of
+from ..hf.pytrees import register_known_caches, register_objects_in
+from .record import Traced
+from .structure import structure_of
+from .weights import weight_refs
+
+logger = logging.getLogger(__name__)
+
+
+def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) -> Traced:
+    """Trace one component.
+
+    The caller holds the patches and `untouched(model)`.
+
+    Args:
+        prepared: The component.
+        config: Its export config; `dynamic`, `dynamic_shapes`, `strict` and
+            `prefer_deferred_runtime_asserts_over_guards` are read here.
+        fired: Live counts of the installed patches.
+
+    Raises:
+        TraceError: If `torch.export` fails; names the component and the last line of model source.
+        FrozenAxisError: If an axis asked for in `dynamic_shapes` came out constant.
+    """
+    register_known_caches()
+    register_objects_in(dict(prepared.inputs))
+    shapes: Any = None
+    if config.dynamic_shapes is not None:
+        shapes = complete_shapes(config.dynamic_shapes, prepared.inputs)
+    elif config.dynamic:
+        shapes = request_shapes(prepared)
+    program = _export(prepared, config, shapes)
+    drop_trivial_guards(program)
+    traced = describe(program, prepared, fired)
+    _report_frozen(traced, prepared, config)
+    return traced
+
+
+def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> ExportedProgram:
+    try:
+        with torch.no_grad():
+            return torch.export.export(
+                prepared.model,
+                (),
+                dict(prepared.inputs),
+                dynamic_shapes=shapes,
+                strict=config.strict,
+                prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
+            )
+    except Exception as error:  # torch.export raises whatever the model's code and dozens of its own classes raise
+        raise TraceError(
+            f"torch.export could not trace {prepared.name!r}: {first_line(error)} (at {model_line(error)})."
+        ) from error
+
+
+def complete_shapes(shapes: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The caller's `dynamic_shapes`, with every input that it leaves out held static."""
+
+    def static(value: Any) -> Any:
+        return pytree.tree_map(lambda leaf: None, value)
+
+    unknown = sorted(set(shapes) - set(inputs))
+    if unknown:
+        raise TraceError(f"dynamic_shapes names {unknown[0]!r}, which is not among the inputs {sorted(inputs)}.")
+    return {name: shapes[name] if name in shapes else static(value) for name, value in inputs.items()}
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error that says something, shortened."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".")[:300]
+
+
+def model_line(error: BaseException) -> str:
+    """`file:line, in function` of the innermost frame of an error that lies in modelling code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if "/torch/" not in f.filename.replace("\\", "/") and __package__ not in f.filename]
+    modelling = [f for f in own if "modeling" in f.filename] or own or frames
+    if not modelling:
+        return "no source line known"
+    frame = modelling[-1]
+    return f"{frame.filename}:{frame.lineno}, in {frame.name}: {(frame.line or '').strip()}"
+
+
+# A size compared with 0 or 1: torch.export assumes that a dynamic size is neither; the graph holds without it.
+_TRIVIAL = re.compile(r"(^|\W)(!= ?[01]|> ?1|>= ?2)$|^[01] ?(!=|<) ?|^2 ?<= ?")
+
+
+def drop_trivial_guards(program: ExportedProgram) -> None:
+    """Let `program.module()` accept sizes of 1: drop the input guards that only exclude 0 and 1."""
+    program._guards_code = [guard for guard in program._guards_code if not _TRIVIAL.search(guard.strip("() "))]
+
+
+def describe(program: ExportedProgram, prepared: Prepared, fired: Mapping[str, int]) -> Traced:
+    """Read the border of a traced program: names, dtypes, axes, structures."""
+    call = program.call_spec
+    assert call.in_spec is not None and call.out_spec is not None
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
+    in_paths = _spec_paths(call.in_spec.children()[1])
+    out_paths = _spec_paths(call.out_spec)
+    user_inputs = [s.arg for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
+    user_outputs = [s.arg for s in program.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
+    leaves: dict[str, tuple[str, AxisNames]] = {
+        arg.name: (path, prepared.axes.get(path, ())) for arg, path in zip(user_inputs, in_paths, strict=True)
+    }
+    names = name_symbols(program, leaves)
+    in_tensors, in_leaves = _tensors(user_inputs, in_paths, values, names)
+    out_tensors, out_leaves = _tensors(user_outputs, out_paths, values, names)
+    both = {name for name, *_ in in_tensors} & {name for name, *_ in out_tensors}
+    spec = ComponentSpec(
+        name=prepared.name,
+        inputs=tuple(TensorSpec(n, f"input.{n}" if n in both else n, d, s) for n, d, s in in_tensors),
+        outputs=tuple(TensorSpec(n, f"output.{n}" if n in both else n, d, s) for n, d, s in out_tensors),
+        axes=axis_ranges(program, names),
+        input_structure=structure_of(call.in_spec.children()[1], in_leaves),
+        output_structure=structure_of(call.out_spec, out_leaves),
+        state=state_pairs([n for n, *_ in in_tensors], [n for n, *_ in out_tensors]),
+        constants={p: leaf[0] for p, leaf in zip(in_paths, in_leaves, strict=True) if isinstance(leaf, tuple)},
+    )
+    samples = {
+        path: value
+        for path, value in zip(in_paths, pytree.tree_leaves(dict(prepared.inputs)), strict=True)
+        if isinstance(value, torch.Tensor)
+    }
+    return Traced(spec=spec, program=program, weights=weight_refs(program), fired=dict(fired), samples=samples)
+
+
+_CACHE_ARGUMENTS = ("cache", "past_key_values", "cache_params")
+
+
+def state_pairs(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Pairs (input, output) of the same cache tensor; the argument's name may differ from the output's field."""
+
+    def inner(path: str) -> str | None:
+        head, _, rest = path.partition(".")
+        return rest if head in _CACHE_ARGUMENTS and rest else None
+
+    by_inner = {inner(path): path for path in outputs}
+    return tuple((path, by_inner[inner(path)]) for path in inputs if inner(path) and inner(path) in by_inner)
+
+
+def _spec_paths(spec: pytree.TreeSpec) -> list[str]:
+    """Leaf paths of a spec, in order."""
+    tree = structure_of(spec, list(range(spec.num_leaves)))
+    return [path for _, path in sorted(leaf_paths(tree))]
+
+
+def _tensors(
+    args: list[Any], paths: list[str], values: Mapping[str, Any], names: Mapping[str, str]
+) -> tuple[list[tuple[str, str, Any]], list[Any]]:
+    tensors: list[tuple[str, str, Any]] = []
+    leaves: list[Any] = []
+    for arg, path in zip(args, paths, strict=True):
+        value = values.get(getattr(arg, "name", None))
+        if isinstance(value, torch.Tensor):
+            leaves.append(len(tensors))
+            tensors.append((path, str(value.dtype).removeprefix("torch."), shape_of(value, names)))
+        else:
+            leaves.append((getattr(arg, "value", None),))
+    return tensors, leaves
+
+
+def _report_frozen(traced: Traced, prepared: Prepared, config: ExportConfig) -> None:
+    shapes = {tensor.name: tensor.shape for tensor in traced.spec.inputs}
+    if config.dynamic_shapes is not None:
+        return
+    if not config.dynamic:
+        return
+    frozen = frozen_axes(prepared, shapes)
+    if frozen:
+        listed = ", ".join(f"{path}[{dim}] ({name})" for path, dim, name in frozen)
+        logger.info("%s: axes that the model itself fixes: %s", prepared.name, listed)

@@ -1,0 +1,96 @@
+"""Dynamic axes on both sides of a trace: what is asked of `torch.export`, and what came out of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+import torch
+import torch.utils._pytree as pytree
+from torch.export import Dim, ExportedProgram
+
+from ..artifact.spec import AxisRange, Size
+from ..prepare.axes import AxisNames, leaf_path
+from ..prepare.record import Prepared
+
+# torch.export states "no upper bound" by values of this size and above.
+_UNBOUNDED = 2**31
+
+
+def request_shapes(prepared: Prepared) -> dict[str, Any]:
+    """`dynamic_shapes` for `torch.export.export` under `dynamic=True`: every axis may vary unless the trace fixes it."""
+
+    def one(path: Any, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return None
+        names: AxisNames = prepared.axes.get(leaf_path(path), (None,) * value.dim())
+        return {dim: Dim.STATIC if name in prepared.static else Dim.AUTO for dim, name in enumerate(names)}
+
+    return pytree.tree_map_with_path(one, dict(prepared.inputs))  # type: ignore[no-any-return]
+
+
+def name_symbols(program: ExportedProgram, leaves: Mapping[str, tuple[str, AxisNames]]) -> dict[str, str]:
+    """A readable name for each symbol of the program (`s72` → `batch`).
+
+    Args:
+        program: The traced program.
+        leaves: By placeholder name: the leaf path, and its axis names.
+    """
+    names: dict[str, str] = {}
+    for node in program.graph.nodes:
+        if node.op != "placeholder" or node.name not in leaves:
+            continue
+        path, axes = leaves[node.name]
+        value = node.meta.get("val")
+        for dim, size in enumerate(getattr(value, "shape", ())):
+            symbol = getattr(getattr(size, "node", None), "expr", None)
+            if isinstance(symbol, sympy.Symbol) and str(symbol) not in names:
+                wanted = axes[dim] if dim < len(axes) and axes[dim] else f"{re.sub(r'[^0-9A-Za-z]', '_', path)}_{dim}"
+                names[str(symbol)] = str(wanted)
+    return names
+
+
+def shape_of(value: torch.Tensor, names: Mapping[str, str]) -> tuple[Size, ...]:
+    """A traced tensor's shape with readable axis names."""
+    return tuple(size_of(size, names) for size in value.shape)
+
+
+def size_of(size: Any, names: Mapping[str, str]) -> Size:
+    """One traced size: an int, a name, or an expression of names."""
+    expression = getattr(getattr(size, "node", None), "expr", None)
+    if expression is None or expression.is_Integer:
+        return int(size)
+    text = str(expression.xreplace({s: sympy.Symbol(names.get(str(s), str(s))) for s in expression.free_symbols}))
+    return re.sub(r"\s+", "", text)
+
+
+def axis_ranges(program: ExportedProgram, names: Mapping[str, str]) -> dict[str, AxisRange]:
+    """The range of every named axis.
+
+    `torch.export` excludes 0 and 1 from a dynamic axis; the graph has no such limit, so a lower bound of 2 means 1.
+    """
+    ranges: dict[str, AxisRange] = {}
+    for symbol, bounds in program.range_constraints.items():
+        name = names.get(str(symbol))
+        if name is None:
+            continue
+        low = int(bounds.lower) if bounds.lower.is_finite else 0
+        high = int(bounds.upper) if bounds.upper.is_finite and bounds.upper < _UNBOUNDED else None
+        known = ranges.get(name)
+        if known is not None:
+            low = max(low, known.minimum)
+            high = high if known.maximum is None else known.maximum if high is None else min(high, known.maximum)
+        ranges[name] = AxisRange(minimum=1 if low <= 2 else low, maximum=high)
+    return ranges
+
+
+def frozen_axes(prepared: Prepared, inputs: Mapping[str, tuple[Size, ...]]) -> list[tuple[str, int, str]]:
+    """Named axes that came out constant: (leaf path, axis, axis name)."""
+    return [
+        (path, dim, name)
+        for path, shape in inputs.items()
+        for dim, (size, name) in enumerate(zip(shape, prepared.axes.get(path, ()), strict=False))
+        if name is not None and name not in prepared.static and isinstance(size, int)
+    ]
