@@ -61,7 +61,9 @@ def test_kind_and_rank() -> None:
 
 
 def test_sizes() -> None:
-    refused({**feeds(), "keys": np.zeros((3, 3, 5, 4), np.float32)}, r"keys must have size 2 along axis 1, got 3 in shape")
+    refused(
+        {**feeds(), "keys": np.zeros((3, 3, 5, 4), np.float32)}, r"keys must have size 2 along axis 1, got 3 in shape"
+    )
     refused(
         {**feeds(), "keys": np.zeros((2, 2, 5, 4), np.float32)},
         r"keys has 2 along axis 0 \(batch\), but mask has 3",
@@ -70,7 +72,10 @@ def test_sizes() -> None:
         {**feeds(), "mask": np.ones((3, 4), np.bool_)},
         r"mask must have size 9 \(cache \+ sequence with sequence=4, cache=5\) along axis 1, got 4",
     )
-    refused({**feeds(), "frames": np.zeros(4, ml_dtypes.bfloat16)}, r"frames must have size 8 \(2\*sequence with sequence=4\)")
+    refused(
+        {**feeds(), "frames": np.zeros(4, ml_dtypes.bfloat16)},
+        r"frames must have size 8 \(2\*sequence with sequence=4\)",
+    )
 
 
 def test_ranges() -> None:

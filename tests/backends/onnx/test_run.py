@@ -304,7 +304,9 @@ def test_state_that_grows_cannot_be_bound(tmp_path: Path) -> None:
     spec = decode_spec()
     grown = replace(spec.outputs[1], shape=("batch", "2000 + length"))
     session = open_session(tmp_path, replace(spec, outputs=(spec.outputs[0], grown, spec.outputs[2])))
-    with pytest.raises(InputError, match="keys goes in as .*: it cannot stay in one buffer; export with a static cache"):
+    with pytest.raises(
+        InputError, match="keys goes in as .*: it cannot stay in one buffer; export with a static cache"
+    ):
         session.run_bound({}, {"keys": np.zeros((1, 2000), np.float32)})
 
 
