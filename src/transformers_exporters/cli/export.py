@@ -1,0 +1,150 @@
+"""`export`: a checkpoint becomes an artifact, verified."""
+
+from __future__ import annotations
+
+import copy
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ConfigError
+from . import options
+from .screen import FAILED, Screen, command
+
+if TYPE_CHECKING:
+    from ..verification import Report
+
+
+def export(
+    checkpoint: options.Checkpoint,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write.", show_default=False)],
+    format: Annotated[str, typer.Option("--format", "-f", help="dynamo, onnx, openvino or executorch.")] = "onnx",
+    task: Annotated[
+        str, typer.Option("--task", help="forward, generation, or auto: generation where the model can.")
+    ] = "auto",
+    for_generation: Annotated[
+        bool, typer.Option("--for-generation", help="The same as --task generation.", show_default=False)
+    ] = False,
+    dynamic: Annotated[bool, typer.Option("--dynamic/--static", help="Take inputs of any size.")] = True,
+    dtype: Annotated[str | None, typer.Option(help="Load the weights as float32, float16 or bfloat16.")] = None,
+    gguf_file: Annotated[str | None, typer.Option(help="Name of a GGUF file in the checkpoint.")] = None,
+    opset: Annotated[int | None, typer.Option(help="ONNX opset.", show_default=False)] = None,
+    optimize: Annotated[
+        bool | None, typer.Option("--optimize/--no-optimize", help="Optimise the ONNX graph.", show_default=False)
+    ] = None,
+    multi_token_decode: Annotated[
+        bool, typer.Option("--multi-token-decode", help="One decode graph for one token, several, or a prompt.")
+    ] = False,
+    static_cache: Annotated[
+        int | None,
+        typer.Option(min=1, help="Decode over a fixed cache of this many positions.", show_default=False),
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--set", help="Any other config field, as name=value.", show_default=False)
+    ] = None,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not compare with the model.")] = False,
+    trust_remote_code: options.Trust = False,
+    as_json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Export a checkpoint, and prove that the result computes what the model computes."""
+    with command(as_json=as_json, debug=debug) as screen:
+        config = _config(
+            {"export_format": format, "dynamic": dynamic, "opset_version": opset, "optimize": optimize},
+            option or [],
+        )
+        generation = _wants_generation(task, for_generation or multi_token_decode or static_cache is not None)
+        start = time.perf_counter()
+        with screen.stage("Load"):
+            from ..exporters import AutoHfExporter
+            from ..pipeline import load_checkpoint
+            from ..prepare.samples import sample_inputs
+
+            exporter = AutoHfExporter.from_config(config)
+            model = load_checkpoint(checkpoint, dtype=dtype, trust_remote_code=trust_remote_code, gguf_file=gguf_file)
+            if generation is None:
+                generation = bool(getattr(model, "can_generate", lambda: False)())
+            inputs = sample_inputs(model, task="generation" if generation else "forward")
+        with screen.stage("Export"):
+            exported = exporter.export_model(
+                model,
+                inputs,
+                config=config,
+                for_generation=generation,
+                generation_config=_generation_config(model, static_cache),
+                multi_token_decode=multi_token_decode or static_cache is not None,
+            )
+        with screen.stage(f"Save to {output}"):
+            exported.save_pretrained(output)
+        seconds = time.perf_counter() - start
+        report = None if no_verify else _verify(screen, model, output, trust_remote_code)
+        _finish(screen, output, seconds, report)
+
+
+def _config(fields: dict[str, Any], settings: list[str]) -> Any:
+    from ..configs import AutoExportConfig
+
+    given = {name: value for name, value in fields.items() if value is not None}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise ConfigError(f"--set takes name=value, got {setting!r}.")
+        given[name] = _value(value)
+    return AutoExportConfig.from_dict(given)
+
+
+def _value(text: str) -> Any:
+    """A value of `--set`: JSON where it is JSON (`4`, `true`, `null`), else the text itself."""
+    import json
+
+    try:
+        return json.loads(text.lower() if text in ("True", "False") else text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _wants_generation(task: str, asked: bool) -> bool | None:
+    if task not in ("auto", "forward", "generation"):
+        raise ConfigError(f"--task must be auto, forward or generation, got {task!r}.")
+    if asked and task == "forward":
+        raise ConfigError("--task forward exports no decode graph: leave out the options for generation.")
+    return True if asked else {"auto": None, "forward": False, "generation": True}[task]
+
+
+def _generation_config(model: Any, static_cache: int | None) -> Any:
+    """None, or the model's own generation config with a static cache of that length."""
+    if static_cache is None:
+        return None
+    config = copy.deepcopy(model.generation_config)
+    config.cache_implementation = "static"
+    config.max_cache_len = static_cache
+    return config
+
+
+def _verify(screen: Screen, model: Any, output: Path, trust_remote_code: bool) -> Report:
+    from ..verification import verify
+
+    with screen.stage("Verify"):
+        return verify(model, output, trust_remote_code=trust_remote_code)
+
+
+def _finish(screen: Screen, output: Path, seconds: float, report: Report | None) -> None:
+    from ..artifact.store import open_artifact
+    from .inspect import components_table
+    from .verify import verification_table
+
+    _, manifest = open_artifact(output)
+    result = {
+        "output": str(output),
+        "format": manifest.format,
+        "seconds": round(seconds, 2),
+        "bytes": sum(record.bytes for record in manifest.files.values()),
+        "components": list(manifest.components),
+        "verification": report.to_dict() if report else None,
+    }
+    screen.result(result, components_table(manifest), *([verification_table(report.to_dict())] if report else []))
+    if report is not None and not report.ok:
+        screen.err.print(f"[red]error:[/] {output} does not compute what the model computes.", highlight=False)
+        raise typer.Exit(FAILED)
