@@ -100,9 +100,9 @@ def _resolve(patch: Workaround) -> Iterator[tuple[Any, str]]:
         if "*" in module_name:
             modules = [m for n, m in list(sys.modules.items()) if fnmatch.fnmatchcase(n, module_name)]
             for module in modules:
-                owner = _descend(module, parents)
-                if owner is not None and _defines(owner, name, module):
-                    yield owner, name
+                for owner in _owners(module, parents):
+                    if name in vars(owner):  # where it is defined, or where a module holds its own copy of the name
+                        yield owner, name
             continue
         if module_name.startswith("transformers.models.") and module_name not in sys.modules:
             continue  # a model that this process has not loaded
@@ -119,6 +119,10 @@ def _descend(module: Any, parents: str) -> Any:
     return owner
 
 
-def _defines(owner: Any, name: str, module: Any) -> bool:
-    """A wildcard patches a function where it is defined, or where a module holds its own copy of the name."""
-    return name in vars(owner)
+def _owners(module: Any, parents: str) -> list[Any]:
+    """What `parents` names in a module; its last part may hold a `*`, for the classes that the module defines."""
+    if "*" not in parents:
+        owner = _descend(module, parents)
+        return [] if owner is None else [owner]
+    classes = {c for c in vars(module).values() if inspect.isclass(c) and c.__module__ == module.__name__}
+    return sorted((c for c in classes if fnmatch.fnmatchcase(c.__name__, parents)), key=lambda c: c.__name__)

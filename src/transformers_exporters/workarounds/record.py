@@ -15,7 +15,8 @@ class Workaround:
         reason: One sentence: what breaks, where, seen in which models.
         upstream: The issue's address, or `none: <why it is ours>`.
         targets: For a patch, `package.module:Class.attribute`. The module may hold a `*` (`transformers.models.*`): then
-            every loaded module that has the attribute is patched. For a repair, the op overloads that it rewrites.
+            every loaded module that has the attribute is patched. There the class may hold one too (`*Mixer.forward`): then
+            every such class that the module defines. For a repair, the op overloads that it rewrites.
         apply: A patch takes the original attribute and returns its replacement. A repair takes an `ExportedProgram`,
             rewrites its graph in place, and returns how many places it changed.
         applies: Version specifiers by package (`{"torch": "<2.15"}`); outside of them the workaround is dropped.
