@@ -226,6 +226,9 @@ class ExportedModel(Mapping[str, ExportedComponent]):
             raise InputError(f"There is no component {name!r}; this model has {', '.join(self.components)}.")
         return self.components[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.components
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.components)
 

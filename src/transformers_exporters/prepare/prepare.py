@@ -42,10 +42,10 @@ def prepare(
     kwargs = {key: copy.deepcopy(_plain(value)) for key, value in inputs.items() if value is not None}
     if not any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(kwargs)):
         raise InputError("inputs hold no tensor; pass what you would pass to model(**inputs).")
-    axes = name_axes(kwargs)
+    axes, original = name_axes(kwargs), kwargs
     if resize_axes:
         kwargs = choose_sizes(model, kwargs, axes, static)
-    return Prepared(name=name, model=model, inputs=kwargs, axes=axes, static=static)
+    return Prepared(name=name, model=model, inputs=kwargs, axes=axes, original=original, static=static)
 
 
 def _plain(value: Any) -> Any:

@@ -39,6 +39,7 @@ class Prepared:
         model: The module. The caller's own: the stages below leave it as it was.
         inputs: Forward kwargs at the sizes of the trace; copies, never the caller's tensors.
         axes: Axis names of every tensor leaf, by leaf path.
+        original: The inputs at the caller's own sizes.
         static: Axis names that stay at the traced size (the query axis of a one-token decode step).
     """
 
@@ -46,4 +47,5 @@ class Prepared:
     model: torch.nn.Module
     inputs: Mapping[str, Any]
     axes: Mapping[str, AxisNames]
+    original: Mapping[str, Any]
     static: frozenset[str] = frozenset()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import re
+import inspect
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,13 +18,12 @@ from ..configs import ExportConfig
 from ..errors import TraceError
 from ..prepare.axes import AxisNames
 from ..prepare.record import Prepared
-from .dims import axis_ranges, frozen_axes, name_symbols, request_shapes, shape_of
+from .dims import axis_ranges, name_symbols, request_shapes, shape_of
 from ..hf.pytrees import register_known_caches, register_objects_in
+from .ranges import prove_ranges
 from .record import Traced
 from .structure import structure_of
 from .weights import weight_refs
-
-logger = logging.getLogger(__name__)
 
 
 def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) -> Traced:
@@ -50,10 +48,11 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         shapes = complete_shapes(config.dynamic_shapes, prepared.inputs)
     elif config.dynamic:
         shapes = request_shapes(prepared)
-    program = _export(prepared, config, shapes)
+    program = _export(prepared, config, _by_argument(prepared.model, shapes))
     drop_trivial_guards(program)
     traced = describe(program, prepared, fired)
-    _report_frozen(traced, prepared, config)
+    if config.dynamic and config.dynamic_shapes is None:
+        traced = prove_ranges(traced, prepared)
     return traced
 
 
@@ -72,6 +71,18 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> ExportedPr
         raise TraceError(
             f"torch.export could not trace {prepared.name!r}: {first_line(error)} (at {model_line(error)})."
         ) from error
+
+
+def _by_argument(model: torch.nn.Module, shapes: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Shapes as torch.export groups them: what forward takes through `**kwargs` stands under that parameter's name."""
+    if shapes is None:
+        return None
+    parameters = inspect.signature(model.forward).parameters
+    rest = next((p.name for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
+    extra = {name: value for name, value in shapes.items() if name not in parameters}
+    if rest is None or not extra:
+        return shapes
+    return {**{name: value for name, value in shapes.items() if name in parameters}, rest: extra}
 
 
 def complete_shapes(shapes: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,13 +114,13 @@ def model_line(error: BaseException) -> str:
     return f"{frame.filename}:{frame.lineno}, in {frame.name}: {(frame.line or '').strip()}"
 
 
-# A size compared with 0 or 1: torch.export assumes that a dynamic size is neither; the graph holds without it.
-_TRIVIAL = re.compile(r"(^|\W)(!= ?[01]|> ?1|>= ?2)$|^[01] ?(!=|<) ?|^2 ?<= ?")
-
-
 def drop_trivial_guards(program: ExportedProgram) -> None:
-    """Let `program.module()` accept sizes of 1: drop the input guards that only exclude 0 and 1."""
-    program._guards_code = [guard for guard in program._guards_code if not _TRIVIAL.search(guard.strip("() "))]
+    """Keep only the input guards that say which inputs belong together.
+
+    torch.export records every comparison of the trace, most of which only exclude a size of 0 or 1 or a special case
+    that the graph covers as well. What the graph's ranges really are is proved in `trace.ranges`.
+    """
+    program._guards_code = [guard for guard in program._guards_code if " == " in guard and "%" not in guard]
 
 
 def describe(program: ExportedProgram, prepared: Prepared, fired: Mapping[str, int]) -> Traced:
@@ -143,7 +154,9 @@ def describe(program: ExportedProgram, prepared: Prepared, fired: Mapping[str, i
         for path, value in zip(in_paths, pytree.tree_leaves(dict(prepared.inputs)), strict=True)
         if isinstance(value, torch.Tensor)
     }
-    return Traced(spec=spec, program=program, weights=weight_refs(program), fired=dict(fired), samples=samples)
+    return Traced(
+        spec=spec, program=program, weights=weight_refs(program), symbols=names, fired=dict(fired), samples=samples
+    )
 
 
 _CACHE_ARGUMENTS = ("cache", "past_key_values", "cache_params")
@@ -179,15 +192,3 @@ def _tensors(
         else:
             leaves.append((getattr(arg, "value", None),))
     return tensors, leaves
-
-
-def _report_frozen(traced: Traced, prepared: Prepared, config: ExportConfig) -> None:
-    shapes = {tensor.name: tensor.shape for tensor in traced.spec.inputs}
-    if config.dynamic_shapes is not None:
-        return
-    if not config.dynamic:
-        return
-    frozen = frozen_axes(prepared, shapes)
-    if frozen:
-        listed = ", ".join(f"{path}[{dim}] ({name})" for path, dim, name in frozen)
-        logger.info("%s: axes that the model itself fixes: %s", prepared.name, listed)

@@ -28,7 +28,18 @@ def request_shapes(prepared: Prepared) -> dict[str, Any]:
         names: AxisNames = prepared.axes.get(leaf_path(path), (None,) * value.dim())
         return {dim: Dim.STATIC if name in prepared.static else Dim.AUTO for dim, name in enumerate(names)}
 
-    return pytree.tree_map_with_path(one, dict(prepared.inputs))  # type: ignore[no-any-return]
+    def visit(path: tuple[Any, ...], value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: visit((*path, pytree.MappingKey(key)), item) for key, item in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(visit((*path, pytree.SequenceKey(i)), item) for i, item in enumerate(value))
+        node = pytree.SUPPORTED_NODES.get(type(value))
+        if node is None or node.flatten_with_keys_fn is None:
+            return one(path, value)
+        children, _ = node.flatten_with_keys_fn(value)
+        return [visit((*path, key), item) for key, item in children]  # torch.export wants an object's children as a list
+
+    return {key: visit((pytree.MappingKey(key),), value) for key, value in prepared.inputs.items()}
 
 
 def name_symbols(program: ExportedProgram, leaves: Mapping[str, tuple[str, AxisNames]]) -> dict[str, str]:
@@ -84,13 +95,3 @@ def axis_ranges(program: ExportedProgram, names: Mapping[str, str]) -> dict[str,
             high = high if known.maximum is None else known.maximum if high is None else min(high, known.maximum)
         ranges[name] = AxisRange(minimum=1 if low <= 2 else low, maximum=high)
     return ranges
-
-
-def frozen_axes(prepared: Prepared, inputs: Mapping[str, tuple[Size, ...]]) -> list[tuple[str, int, str]]:
-    """Named axes that came out constant: (leaf path, axis, axis name)."""
-    return [
-        (path, dim, name)
-        for path, shape in inputs.items()
-        for dim, (size, name) in enumerate(zip(shape, prepared.axes.get(path, ()), strict=False))
-        if name is not None and name not in prepared.static and isinstance(size, int)
-    ]

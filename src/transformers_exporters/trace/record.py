@@ -23,6 +23,7 @@ class Traced:
         weights: For every parameter, buffer and lifted constant of the program (its fully qualified name in
             `program.graph_signature`), where its values are. A tensor whose values were never loaded is on `meta` in
             `program.state_dict`.
+        symbols: The program's symbols (`s72`) and the axis names of the spec that they stand for (`batch`).
         fired: How often each workaround fired.
         samples: The tensors that were traced, by input name (sizes of the exporter's own choosing).
     """
@@ -30,5 +31,6 @@ class Traced:
     spec: ComponentSpec
     program: ExportedProgram
     weights: Mapping[str, WeightRef]
+    symbols: Mapping[str, str] = field(default_factory=dict)
     fired: Mapping[str, int] = field(default_factory=dict)
     samples: Mapping[str, torch.Tensor] = field(default_factory=dict)

@@ -42,7 +42,7 @@ def recorded(module: torch.nn.Module) -> Iterator[list[dict[str, Any]]]:
 def _by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     positional = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     named = dict(zip(positional, args, strict=False))
-    return {key: value for key, value in {**named, **kwargs}.items() if value is not None}
+    return {key: value for key, value in {**named, **kwargs}.items() if value is not None and key != "return_dict"}
 
 
 def run_generate(

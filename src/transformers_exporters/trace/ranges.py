@@ -1,0 +1,160 @@
+"""Prove how far a traced graph reaches: widen the ranges that torch.export narrowed for no reason, report the frozen axes.
+
+A trace compares sizes (is this axis 1? is it above the window?) and torch.export turns every answer into a bound. Some
+bounds are the model's own, some only mean "not 1", some are a branch that the graph has lost. The difference is measured:
+where the eager model accepts a size outside of the bound and the traced program computes the same there, the bound goes.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges
+
+from ..artifact.spec import AxisRange
+from ..prepare.record import Prepared
+from ..prepare.resize import axis_size, resize
+from ..prepare.sizes import runs
+from .record import Traced
+
+logger = logging.getLogger(__name__)
+
+# Axes that models resize together.
+_JOINT = (("height", "width"),)
+_SMALL = (1, 2, 3, 4, 8, 16, 32)
+# Above this, trying a size would cost more than the knowledge is worth.
+_LARGEST_TRIAL = 4096
+_RELATIVE_TOLERANCE = 1e-3
+
+
+def prove_ranges(traced: Traced, prepared: Prepared) -> Traced:
+    """The traced component with ranges that were tried on the eager model.
+
+    Args:
+        traced: As described after the trace.
+        prepared: What was traced. Its model runs here, in eager mode.
+    """
+    if any(parameter.device.type == "meta" for parameter in prepared.model.parameters()):
+        return traced
+    ranges = dict(traced.spec.axes)
+    constraints = traced.program.range_constraints
+    narrowed = dict(constraints)
+    # A trial outside of the bounds must reach the graph; what holds is written back below.
+    constraints.update({symbol: ValueRanges(1, int_oo) for symbol in constraints if str(symbol) in traced.symbols})
+    for group in _groups(ranges):
+        narrow = {name: ranges[name] for name in group if ranges[name].minimum > 1 or ranges[name].maximum is not None}
+        if narrow:
+            ranges.update(_widen(traced, prepared, narrow))
+    constraints.update({symbol: _bounds(narrowed[symbol], ranges.get(traced.symbols.get(str(symbol), ""))) for symbol in narrowed})
+    _report_frozen(traced, prepared)
+    return dataclasses.replace(traced, spec=dataclasses.replace(traced.spec, axes=ranges))
+
+
+def _bounds(narrowed: ValueRanges[Any], proved: AxisRange | None) -> ValueRanges[Any]:
+    """torch's form of a proved range; a lower bound of 1 is written as torch's own 2, which it does not check."""
+    if proved is None:
+        return narrowed
+    lower = min(narrowed.lower, max(proved.minimum, 2))
+    return ValueRanges(lower, int_oo if proved.maximum is None else max(narrowed.lower, proved.maximum))
+
+
+def _groups(ranges: Mapping[str, AxisRange]) -> list[tuple[str, ...]]:
+    joint = [tuple(name for name in group if name in ranges) for group in _JOINT]
+    single = [(name,) for name in ranges if not any(name in group for group in joint)]
+    return [group for group in joint if group] + single
+
+
+def _widen(traced: Traced, prepared: Prepared, narrow: Mapping[str, AxisRange]) -> dict[str, AxisRange]:
+    minimum = max(bounds.minimum for bounds in narrow.values())
+    maxima = [bounds.maximum for bounds in narrow.values() if bounds.maximum is not None]
+    own = [size for name in narrow if (size := axis_size(prepared.original, prepared.axes, name))]
+    low, high = minimum, min(maxima, default=None)
+    for size in sorted({*_SMALL, *own, minimum // 2, minimum - 1}, reverse=True):
+        if 0 < size < low:
+            verdict = _same(traced, prepared, dict.fromkeys(narrow, size))
+            if verdict is False:
+                break
+            low = size if verdict else low
+    if high is not None and high < _LARGEST_TRIAL:
+        beyond = [_same(traced, prepared, dict.fromkeys(narrow, size)) for size in (high + 1, 2 * high + 1)]
+        if True in beyond and False not in beyond:
+            high = None
+    return {
+        name: AxisRange(
+            minimum=min(low, bounds.minimum),
+            maximum=None if high is None and bounds.maximum is not None else bounds.maximum,
+            multiple_of=bounds.multiple_of,
+        )
+        for name, bounds in narrow.items()
+    }
+
+
+def _same(traced: Traced, prepared: Prepared, sizes: Mapping[str, int]) -> bool | None:
+    """Whether the program computes what the model computes at these sizes; None where the model itself refuses."""
+    inputs = resize(prepared.inputs, prepared.axes, sizes)
+    try:
+        with torch.no_grad():
+            wanted = pytree.tree_leaves(prepared.model(**copy.deepcopy(inputs)))
+    except Exception as error:  # any refusal counts: models raise whatever their ops raise
+        logger.debug("%s refuses %s: %s", prepared.name, dict(sizes), error)
+        return None
+    try:
+        with torch.no_grad():
+            got = pytree.tree_leaves(traced.program.module(check_guards=False)(**copy.deepcopy(inputs)))
+    except Exception as error:  # a baked size fails in whatever op meets it first
+        logger.debug("%s: the program fails at %s: %s", prepared.name, dict(sizes), error)
+        return False
+    return len(wanted) == len(got) and all(map(_close, wanted, got))
+
+
+def _close(wanted: Any, got: Any) -> bool:
+    if not isinstance(wanted, torch.Tensor) or not isinstance(got, torch.Tensor):
+        return True
+    if wanted.shape != got.shape:
+        return False
+    if not wanted.is_floating_point() or wanted.numel() == 0:
+        return True
+    finite = torch.isfinite(wanted)
+    if not bool(finite.any()):
+        return True
+    scale = max(wanted[finite].abs().max().item(), 1e-5)
+    return (wanted - got)[finite].abs().max().item() <= _RELATIVE_TOLERANCE * scale
+
+
+def _report_frozen(traced: Traced, prepared: Prepared) -> None:
+    """Warn about every named axis that came out constant although the eager model accepts another size."""
+    fixed = {tensor.name: tensor.shape for tensor in traced.spec.inputs}
+    frozen: dict[str, list[str]] = {}
+    for path, shape in fixed.items():
+        for dim, (size, name) in enumerate(zip(shape, prepared.axes.get(path, ()), strict=False)):
+            if name is not None and name not in prepared.static and isinstance(size, int):
+                frozen.setdefault(name, []).append(f"{path}[{dim}]")
+    legal = [name for name in frozen if _accepts_another(prepared, name)]
+    if legal:
+        listed = "; ".join(f"{name} at {', '.join(frozen[name])}" for name in legal)
+        logger.warning(
+            "%s: these axes are constant in the graph although the model takes other sizes: %s.", prepared.name, listed
+        )
+
+
+def _accepts_another(prepared: Prepared, name: str) -> bool:
+    size = axis_size(prepared.inputs, prepared.axes, name)
+    if size is None:
+        return False
+    joint = next((group for group in _JOINT if name in group), (name,))
+    return any(_runs(prepared, dict.fromkeys(joint, other)) for other in _others(size))
+
+
+def _others(size: int) -> Iterable[int]:
+    return (size + 1, size + 32, 2 * size)
+
+
+def _runs(prepared: Prepared, sizes: Mapping[str, int]) -> bool:
+    return runs(prepared.model, resize(prepared.inputs, prepared.axes, sizes))
