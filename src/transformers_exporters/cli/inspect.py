@@ -57,7 +57,7 @@ def _border_table(manifest: Manifest, name: str) -> Table:
     state = {end for pair in spec.state for end in pair}
     table = Table(title=f"{name}: inputs and outputs")
     for column in ("", "name", "dtype", "shape", "state"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for way, tensors in (("in", spec.inputs), ("out", spec.outputs)):
         for tensor in tensors:
             table.add_row(way, tensor.name, tensor.dtype, _shape(tensor), "✓" if tensor.name in state else "")

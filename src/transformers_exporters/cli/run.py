@@ -83,7 +83,11 @@ def _tokenize(artifact: Path, text: list[str], names: set[str]) -> dict[str, Any
     from ..hf.text import encode, load_tokenizer
 
     encoded = encode(load_tokenizer(artifact), text, chat=False)
-    return {name: tensor.numpy() for name, tensor in encoded.items() if name in names}
+    feeds = {name: tensor.numpy() for name, tensor in encoded.items() if name in names}
+    if "position_ids" in names:
+        # As generate counts them: from the first token that is not padding.
+        feeds["position_ids"] = (encoded["attention_mask"].cumsum(-1) - 1).clamp(min=0).numpy()
+    return feeds
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -112,7 +116,7 @@ def _describe(array: Any, *, with_values: bool) -> dict[str, Any]:
 def _table(result: dict[str, dict[str, Any]]) -> Table:
     table = Table(title="Outputs")
     for column in ("name", "dtype", "shape"):
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for column in ("min", "mean", "max"):
         table.add_column(column, justify="right")
     for name, row in result.items():

@@ -96,7 +96,7 @@ def _quiet_dependencies(screen: Screen) -> None:
         "TOKENIZERS_PARALLELISM": "false",
     }.items():
         os.environ.setdefault(name, value)
-    for name in ("torch", "torchao", "onnxscript", "torch.onnx"):
+    for name in ("torch", "torch.onnx", "torch.utils._pytree", "torchao", "onnxscript"):
         logging.getLogger(name).setLevel(logging.ERROR)
 
     def show(message: Warning | str, category: type[Warning], filename: str, *rest: Any) -> None:

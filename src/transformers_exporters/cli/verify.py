@@ -70,7 +70,7 @@ def verification_table(verification: Mapping[str, Any], limit: int = 24) -> Tabl
         caption=f"and {hidden} outputs with smaller errors" if hidden else None,
     )
     for name in ("component", "output", "worst case"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in ("absolute", "relative", "tolerance"):
         table.add_column(name, justify="right")
     table.add_column("")

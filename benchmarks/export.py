@@ -1,0 +1,81 @@
+"""Export time, peak memory and artifact size, side by side with `transformers.exporters`.
+
+usage: python benchmarks/export.py [--models smollm2,minilm] [--formats onnx] [--rounds 3] [--json FILE]
+
+The packages take turns, each export in a forked child of its own. Ratios are ours ÷ peer: below 1 is less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import onnxscript  # noqa: F401 - imported before the fork, so that no case pays for it
+import torch
+from rich.console import Console
+from rich.table import Table
+from transformers import exporters  # noqa: F401 - the same
+
+from contestants import EXPORT
+from isolated import in_child, size_of, write_report
+from transformers_exporters.testing.checkpoints import cache_directory, minilm, smollm2, tiny_chat_model
+
+MODELS = {
+    "smollm2": (smollm2, True),
+    "minilm": (minilm, False),
+    "tiny": (lambda: tiny_chat_model(cache_directory() / "tiny-chat-llama"), True),
+}
+
+
+def measure(who: str, checkpoint: Path, format: str, *, generation: bool) -> dict[str, Any]:
+    """One export into a temporary directory, in this process."""
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch) / "artifact"
+        seconds = EXPORT[who](checkpoint, directory, format, generation=generation)
+        return {"seconds": seconds, "bytes": size_of(directory)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default="smollm2,minilm")
+    parser.add_argument("--formats", default="onnx")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--json")
+    given = parser.parse_args()
+    torch.set_num_threads(given.threads)
+    cases: list[dict[str, Any]] = []
+    ratios: dict[str, float] = {}
+    table = Table(title="export: ours, the peer, ours ÷ peer (medians)")
+    for column in ("model", "format", "", "ours", "peer", "ratio"):
+        table.add_column(column, justify="left" if column in ("model", "format", "") else "right")
+    for model in given.models.split(","):
+        make, generation = MODELS[model]
+        # Made in a child too: torch's threads must not have started before a fork.
+        checkpoint = Path(in_child(lambda make=make: {"path": str(make())})["path"])
+        for format in given.formats.split(","):
+            runs: dict[str, list[dict[str, Any]]] = {who: [] for who in EXPORT}
+            for round_number in range(given.rounds):
+                for who in EXPORT:
+                    case = in_child(functools.partial(measure, who, checkpoint, format, generation=generation))
+                    runs[who].append(case)
+                    cases.append({"model": model, "format": format, "who": who, "round": round_number, **case})
+            for name, unit, value in (
+                ("load + export + save", "s", lambda case: sum(case["seconds"].values())),
+                ("export + save", "s", lambda case: case["seconds"]["export"] + case["seconds"]["save"]),
+                ("peak memory", "MB", lambda case: case["peak_bytes"] / 1e6),
+                ("artifact", "MB", lambda case: case["bytes"] / 1e6),
+            ):
+                ours, peer = (statistics.median(map(value, runs[who])) for who in ("ours", "peer"))
+                ratios[f"{model}/{format}/{name}"] = ours / peer
+                table.add_row(model, format, name, f"{ours:,.1f} {unit}", f"{peer:,.1f} {unit}", f"{ours / peer:.2f}")
+    Console().print(table)
+    write_report(given.json, cases, ratios)
+
+
+if __name__ == "__main__":
+    main()
