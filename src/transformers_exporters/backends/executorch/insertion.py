@@ -1,0 +1,49 @@
+"""Insert operators into a traced graph together with their fake values, which every later stage reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch._guards import detect_fake_mode
+from torch.fx import Graph, Node
+from torch.fx.node import map_arg
+
+_INHERITED = ("stack_trace", "nn_module_stack", "source_fn_stack", "custom")
+
+
+class Inserter:
+    """Puts new nodes in front of `before`, at its source line.
+
+    A node's value is computed from its arguments' values under the graph's own fake mode, so symbols are kept.
+    """
+
+    def __init__(self, before: Node) -> None:
+        self._before = before
+        self._graph: Graph = before.graph
+
+    def call(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
+        """Insert `op(*args, **kwargs)`; nodes among the arguments are allowed at any depth."""
+        with self._graph.inserting_before(self._before):
+            node = self._graph.call_function(op, args, kwargs)
+        values = map_arg((args, kwargs), lambda n: n.meta["val"])
+        mode = detect_fake_mode([n.meta.get("val") for n in node.all_input_nodes] + [self._before.meta.get("val")])
+        with mode if mode is not None else nullcontext(), torch.no_grad():
+            node.meta["val"] = op(*values[0], **values[1])
+        for key in _INHERITED:
+            if key in self._before.meta:
+                node.meta[key] = self._before.meta[key]
+        return node
+
+    def size(self, node: Node, axis: int) -> Any:
+        """The size of `node`'s axis: an int, or a node that computes it."""
+        size = node.meta["val"].shape[axis]
+        return self.call(torch.ops.aten.sym_size.int, node, axis) if isinstance(size, torch.SymInt) else size
+
+
+def replace(old: Node, new: Node) -> None:
+    """Let `new` take `old`'s place and erase `old`."""
+    old.replace_all_uses_with(new)
+    old.graph.erase_node(old)

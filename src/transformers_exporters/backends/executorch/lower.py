@@ -1,0 +1,102 @@
+"""The export door: a traced graph becomes an ExecuTorch program."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import warnings
+from typing import Any
+
+from executorch.exir import EdgeCompileConfig, EdgeProgramManager, to_edge
+from executorch.exir.capture._config import ExecutorchBackendConfig
+from executorch.exir.passes import MemoryPlanningPass
+from torch.export import ExportedProgram
+
+from ...errors import LoweringError
+from ...trace.record import Traced
+from ..contract import Lowered
+from .borders import drop_constants
+from .bounds import bounded_spec, bounds_applied, choose_bounds
+from .config import ExecutorchConfig
+from .kernels import check_kernels, count_nodes, missing_operators, undelegated_ops
+from .targets import find_target
+
+
+def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
+    """Decompose, delegate and plan one component.
+
+    Args:
+        traced: The component. It is not changed.
+        config: Its config; `backend` and the `alloc_*` flags are read here.
+
+    Returns:
+        The `ExecutorchProgramManager`, with the finite bound of every dynamic axis in its spec, and in its notes how
+        many operators were delegated.
+
+    Raises:
+        LoweringError: For an operator without a kernel; names it, the component and the model's source line.
+        UnsupportedModelError: If the target refuses the component.
+    """
+    target = find_target(config.backend)
+    target.check(traced)
+    program = _own_copy(traced.program)
+    bounds = choose_bounds(program, traced.spec, traced.symbols, explicit=config.dynamic_shapes is not None)
+    with bounds_applied(program, bounds):
+        target.rewrite(program)
+        edge = to_edge(
+            program, compile_config=EdgeCompileConfig(_check_ir_validity=False, preserve_ops=list(target.WHOLE))
+        )
+        edge = target.delegate(edge)
+        drop_constants(edge.exported_program())
+        counts = count_nodes(edge.exported_program())
+        own_kernels = undelegated_ops(edge.exported_program())
+        planned = _planned(edge, config, traced.spec.name)
+    check_kernels(planned.exported_program(), traced.spec.name)
+    if not counts["delegated"]:
+        warnings.warn(
+            f"{config.backend} took no operator of {traced.spec.name!r}: all of it runs in ExecuTorch's own kernels.",
+            stacklevel=2,
+        )
+    spec = bounded_spec(traced.spec, traced.symbols, bounds)
+    spec = dataclasses.replace(spec, options={**spec.options, "backend": config.backend})
+    notes = {
+        "backend": config.backend,
+        **counts,
+        "undelegated_ops": dict(own_kernels),
+        "arena_bytes": arena_bytes(planned),
+    }
+    return Lowered(spec=spec, program=planned, notes=notes)
+
+
+def arena_bytes(planned: Any) -> int:
+    """The memory that the runtime takes for activations when it loads the method."""
+    return int(sum(planned.executorch_program.execution_plan[0].non_const_buffer_sizes))
+
+
+def _own_copy(program: ExportedProgram) -> ExportedProgram:
+    """A copy of the graph over the same weights."""
+    copied = copy.copy(program)
+    copied._graph_module = copy.deepcopy(program.graph_module)
+    copied._graph_signature = copy.deepcopy(program.graph_signature)
+    copied._state_dict = dict(program.state_dict)
+    copied._constants = dict(program.constants)
+    return copied
+
+
+def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str) -> Any:
+    """Choose kernels, plan memory and serialize."""
+    plan = MemoryPlanningPass(
+        alloc_graph_input=config.alloc_graph_input,
+        alloc_graph_output=config.alloc_graph_output,
+        alloc_mutable_buffers=config.alloc_mutable_buffers,
+    )
+    try:
+        return edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=plan))
+    except RuntimeError as error:
+        if "out variants" not in str(error):
+            raise
+        operator = missing_operators(edge.exported_program(), str(error))
+        raise LoweringError(
+            f"ExecuTorch has no kernel for {operator}, which {component!r} needs; change the model's code, or add a "
+            "repair that rewrites it."
+        ) from error

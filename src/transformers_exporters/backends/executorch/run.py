@@ -1,0 +1,81 @@
+"""Run a saved ExecuTorch program. Its Python runtime speaks torch tensors, so this run door imports torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ...artifact.spec import ComponentSpec
+from ...errors import ArtifactError, ConfigError
+
+
+class ExecutorchSession:
+    """One loaded method; tensors in, tensors out.
+
+    Inputs are read where they are and must stay alive during the call; outputs are the caller's own memory.
+    """
+
+    arrays = "torch"
+
+    def __init__(self, spec: ComponentSpec, method: Any) -> None:
+        self.spec = spec
+        self._method = method
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Compute the outputs by name; see `runtime.session.Session.run`.
+
+        Raises:
+            ArtifactError: If the runtime refuses the call; its own reason is on stderr.
+        """
+        inputs = [_readable(feeds[tensor.name]) for tensor in self.spec.inputs]
+        try:
+            outputs = self._method.execute(inputs)
+        except RuntimeError as error:
+            raise ArtifactError(f"ExecuTorch could not run {self.spec.name!r}: {error}") from error
+        # The runtime appends the inputs that the graph updates in place; the model's own outputs come first.
+        return {tensor.name: value for tensor, value in zip(self.spec.outputs, outputs, strict=False)}
+
+
+def _readable(tensor: torch.Tensor) -> torch.Tensor:
+    """The runtime takes dense row-major memory only."""
+    return tensor.detach().contiguous()
+
+
+def open_session(directory: Path, component: ComponentSpec, **options: Any) -> ExecutorchSession:
+    """Open one component of a saved artifact.
+
+    Args:
+        directory: The artifact.
+        component: The component, with `files` filled in.
+        options: `device` (only "cpu"); the runtime has no others.
+
+    Raises:
+        ConfigError: If an option is unknown.
+        ArtifactError: If the runtime cannot load the program: a kernel or a delegate that this build lacks.
+    """
+    if options.pop("device", "cpu") not in ("cpu", None) and component.options.get("backend") != "cuda":
+        raise ConfigError("This program runs on the CPU: leave `device` out.")
+    if options:
+        raise ConfigError(f"ExecuTorch has no runtime option {sorted(options)[0]!r}.")
+    from executorch.runtime import Runtime
+
+    program_file, *data = component.files
+    try:
+        program = Runtime.get().load_program(
+            directory / program_file, data_path=directory / data[0] if data else None
+        )
+        method = program.load_method(component.options.get("method", "forward"))
+    except RuntimeError as error:
+        missing = set(component.options.get("delegates", ())) - set(_delegates())
+        reason = f"this build of executorch lacks {', '.join(sorted(missing))}" if missing else str(error)
+        raise ArtifactError(f"ExecuTorch could not load {program_file}: {reason}.") from error
+    return ExecutorchSession(component, method)
+
+
+def _delegates() -> list[str]:
+    from executorch.runtime import Runtime
+
+    return list(Runtime.get().backend_registry.registered_backend_names)

@@ -1,0 +1,44 @@
+"""XNNPACK: float kernels for any CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from executorch.exir import EdgeProgramManager
+from torch.export import ExportedProgram
+
+from ....trace.record import Traced
+from ..xnnpack.delegate import rename_to_runtime_id
+from ..xnnpack.partition import XnnpackParts, mark_inferred_sizes
+from ..xnnpack.rewrites import attention, matmul, norms, pooling, scalars
+
+_aten = torch.ops.aten
+
+#: Operators that are kept whole because XNNPACK or ExecuTorch's own library has a kernel for them.
+WHOLE = (
+    _aten.linear.default,
+    _aten.max_pool2d.default,
+    _aten.upsample_bilinear2d.vec,
+    _aten.upsample_nearest2d.vec,
+)
+
+
+def check(traced: Traced) -> None:
+    """XNNPACK takes every graph: what it does not compute runs in ExecuTorch's own kernels."""
+
+
+def rewrite(program: ExportedProgram) -> None:
+    """Say the graph, in place, in operators that XNNPACK computes."""
+    for each in (attention, matmul, norms, pooling, scalars):
+        each.apply(program)
+    program.graph.eliminate_dead_code()
+    program.graph.lint()
+
+
+def delegate(edge: EdgeProgramManager) -> EdgeProgramManager:
+    """Hand every node that XNNPACK computes to it."""
+    mark_inferred_sizes(edge.exported_program())
+    edge = edge.to_backend(XnnpackParts())
+    rename_to_runtime_id(edge.exported_program())
+    return edge

@@ -1,0 +1,1 @@
+"""How a graph is handed to XNNPACK: which nodes, in which parts, serialized how."""

@@ -1,0 +1,75 @@
+"""Which nodes XNNPACK computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from executorch.backends.xnnpack.partition.config import ALL_PARTITIONER_CONFIGS
+from executorch.backends.xnnpack.partition.config.generic_node_configs import (
+    GenericNodePartitionerConfig,
+    SliceCopyConfig,
+    ViewCopyConfig,
+)
+from executorch.backends.xnnpack.partition.config.xnnpack_config import ConfigPrecisionType
+from executorch.exir.backend.canonical_partitioners.config_partitioner import ConfigerationBasedPartitioner
+from executorch.exir.backend.partitioner import DelegationSpec
+from torch.export import ExportedProgram
+
+from .delegate import LeanXnnpack
+
+
+class BatchedMatmul(GenericNodePartitionerConfig):  # type: ignore[misc]  # executorch is untyped
+    """Our own batched product."""
+
+    target_name = "batched_matmul.default"
+
+    def supported_precision_types(self) -> list[ConfigPrecisionType]:
+        """Float only."""
+        return [ConfigPrecisionType.FP32]
+
+
+class AnySlice(SliceCopyConfig):  # type: ignore[misc]
+    """A slice with fixed ends of a fixed axis; executorch's own rule wants every axis fixed."""
+
+    def check_constraints(self, node: torch.fx.Node, ep: ExportedProgram) -> bool:
+        """Whether XNNPACK can cut it."""
+        source, result = node.args[0].meta["val"], node.meta["val"]
+        axis = (node.args[1] if len(node.args) > 1 else 0) % max(source.dim(), 1)
+        step = node.args[4] if len(node.args) > 4 else 1
+        start = node.args[2] if len(node.args) > 2 and node.args[2] is not None else 0
+        fixed = all(isinstance(v, int) for v in (start, source.shape[axis], result.shape[axis]))
+        return bool(
+            fixed and step == 1 and 0 < result.shape[axis] and source.dim() <= 6 and self.check_common_constraints(node, ep)
+        )
+
+
+_OURS = (BatchedMatmul, AnySlice)
+
+
+class XnnpackParts(ConfigerationBasedPartitioner):  # type: ignore[misc]
+    """Tags every node that XNNPACK computes, in as few connected parts as possible."""
+
+    def __init__(self) -> None:
+        replaced = {config.target_name for config in _OURS}
+        configs: list[Any] = [c() for c in ALL_PARTITIONER_CONFIGS if c.target_name not in replaced]
+        configs += [c() for c in _OURS]
+        for config in configs:
+            config.set_enabled_precision_types(None)
+        super().__init__(DelegationSpec(LeanXnnpack.__name__, []), configs)
+
+
+def mark_inferred_sizes(program: ExportedProgram) -> int:
+    """Write the only symbolic size of a view as -1, which XNNPACK takes; returns how many views changed."""
+    count = 0
+    for node in program.graph.nodes:
+        if node.op != "call_function" or not getattr(node.target, "__name__", "").endswith(
+            f".{ViewCopyConfig.target_name}"
+        ):
+            continue
+        sizes = node.args[1]
+        symbolic = [i for i, size in enumerate(sizes) if not isinstance(size, int)]
+        if len(symbolic) == 1 and -1 not in sizes:
+            node.args = (node.args[0], [-1 if i == symbolic[0] else size for i, size in enumerate(sizes)])
+            count += 1
+    return count
