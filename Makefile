@@ -53,10 +53,10 @@ sweep: $(STAMP) ## Judge the exporters on a list of tiny models (needs SHARED)
 	$(BIN)/python $(SHARED)/tools/judge/sweep.py --impl ours --entries $(SHARED)/zoo/entries --list $(SWEEP_LIST) \
 	  --backends $(SWEEP_BACKENDS) --modes $(SWEEP_MODES) --out $(SWEEP_OUT) -j 2 $(SWEEP_ARGS)
 
+QUIET := TRANSFORMERS_VERBOSITY=error TQDM_DISABLE=1 PYTHONWARNINGS=ignore
 bench: $(STAMP) ## Side by side with transformers.exporters: export cost, artifact size, decode speed
-	@mkdir -p build
-	$(BIN)/python benchmarks/export.py --json build/bench-export.json
-	$(BIN)/python benchmarks/decode.py --json build/bench-decode.json
+	$(QUIET) $(BIN)/python benchmarks/export.py --json build/bench-export.json $(BENCH_ARGS)
+	$(QUIET) $(BIN)/python benchmarks/decode.py --json build/bench-decode.json $(BENCH_ARGS)
 
 docs: $(STAMP) ## Run every code block of the guides and the README
 	$(TEST_ENV) $(BIN)/python -m pytest tests/docs $(PYTEST_ARGS)

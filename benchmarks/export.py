@@ -67,6 +67,7 @@ def main() -> None:
             for name, unit, value in (
                 ("load + export + save", "s", lambda case: sum(case["seconds"].values())),
                 ("export + save", "s", lambda case: case["seconds"]["export"] + case["seconds"]["save"]),
+                ("CPU time of all three", "s", lambda case: case["cpu_seconds"]),
                 ("peak memory", "MB", lambda case: case["peak_bytes"] / 1e6),
                 ("artifact", "MB", lambda case: case["bytes"] / 1e6),
             ):

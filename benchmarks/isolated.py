@@ -16,7 +16,9 @@ from typing import Any
 
 
 def in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `work` returns, plus `peak_bytes`. The parent has the imports done; they count into the peak, not the time.
+    """What `work` returns, plus `peak_bytes` and `cpu_seconds`.
+
+    The parent has the imports done: they count into the peak, not into the times.
 
     Raises:
         RuntimeError: If the child failed; its traceback is on stderr.
@@ -28,9 +30,10 @@ def in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         code = 1
         try:
             result = work()
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
             with os.fdopen(write, "w") as pipe:
-                json.dump({**result, "peak_bytes": peak}, pipe)
+                json.dump({**result, "peak_bytes": peak, "cpu_seconds": used.ru_utime + used.ru_stime}, pipe)
             code = 0
         except BaseException:  # noqa: BLE001 - a forked child must never return into the parent's code
             traceback.print_exc()
