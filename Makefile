@@ -57,6 +57,7 @@ QUIET := TRANSFORMERS_VERBOSITY=error TQDM_DISABLE=1 PYTHONWARNINGS=ignore
 bench: $(STAMP) ## Side by side with transformers.exporters: export cost, artifact size, decode speed
 	$(QUIET) $(BIN)/python benchmarks/export.py --json build/bench-export.json $(BENCH_ARGS)
 	$(QUIET) $(BIN)/python benchmarks/decode.py --json build/bench-decode.json $(BENCH_ARGS)
+	$(BIN)/python benchmarks/report.py build/bench-export.json build/bench-decode.json > docs/benchmarks.md
 
 docs: $(STAMP) ## Run every code block of the guides and the README
 	$(TEST_ENV) $(BIN)/python -m pytest tests/docs $(PYTEST_ARGS)

@@ -16,7 +16,7 @@ import torch
 from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from transformers_exporters import AutoExportConfig, AutoHfExporter, ExportedModel
-from transformers_exporters.pipeline import load_checkpoint
+from transformers_exporters.prepare.checkpoint import load_checkpoint
 
 _TEXTS = ["The capital of France is", "Once upon a time there was a small model that"]
 Call = Callable[..., Any]

@@ -59,7 +59,7 @@ def export(
         start = time.perf_counter()
         with screen.stage("Load"):
             from ..exporters import AutoHfExporter
-            from ..pipeline import load_checkpoint
+            from ..prepare.checkpoint import load_checkpoint
             from ..prepare.samples import sample_inputs
 
             exporter = AutoHfExporter.from_config(config)

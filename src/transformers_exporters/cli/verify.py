@@ -36,7 +36,7 @@ def verify(
         if not checkpoint:
             raise ConfigError("The manifest does not name a checkpoint: give it with --model.")
         with screen.stage(f"Load {checkpoint}"):
-            from ..pipeline import load_checkpoint
+            from ..prepare.checkpoint import load_checkpoint
             from ..verification import verify as compare
 
             source = load_checkpoint(

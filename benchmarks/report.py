@@ -1,0 +1,34 @@
+"""Write docs/benchmarks.md from the JSON files of the other scripts.
+
+usage: python benchmarks/report.py build/bench-*.json > docs/benchmarks.md
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def page(reports: dict[str, dict[str, Any]]) -> str:
+    """The page: one table of ratios for each report, with its date, machine and versions."""
+    lines = ["# Benchmarks", "", "Written by `make bench`; each table names the script that printed it.", ""]
+    for name, report in reports.items():
+        machine, versions = report["machine"], report["versions"]
+        lines += [
+            f"## `benchmarks/{name.removeprefix('bench-')}.py`",
+            "",
+            f"{report['date']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}; "
+            + ", ".join(f"{package} {version}" for package, version in versions.items()),
+            "",
+            "| what | ratio |",
+            "|---|---:|",
+            *(f"| {what} | {ratio:.2f} |" for what, ratio in report["ratios"].items()),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(page({Path(file).stem: json.loads(Path(file).read_text()) for file in sys.argv[1:]}), end="")
