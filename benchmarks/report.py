@@ -11,9 +11,16 @@ from pathlib import Path
 from typing import Any
 
 
+_LEGEND = (
+    "Written by `make bench`; each table names the script that measured it. `export.py` prints ours ÷ "
+    "`transformers.exporters`: below 1 is less time, memory or space. `decode.py` prints steps a second, ours ÷ the other: "
+    "above 1 is faster."
+)
+
+
 def page(reports: dict[str, dict[str, Any]]) -> str:
     """The page: one table of ratios for each report, with its date, machine and versions."""
-    lines = ["# Benchmarks", "", "Written by `make bench`; each table names the script that printed it.", ""]
+    lines = ["# Benchmarks", "", _LEGEND, ""]
     for name, report in reports.items():
         machine, versions = report["machine"], report["versions"]
         lines += [
