@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-
 _LEGEND = (
     "Written by `make bench`; each table names the script that measured it. `export.py` prints ours ÷ "
     "`transformers.exporters`: below 1 is less time, memory or space. `decode.py` prints steps a second, ours ÷ the other: "
