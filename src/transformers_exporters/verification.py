@@ -1,0 +1,273 @@
+"""Compare an artifact, run in its real runtime, with the model that it came from."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import logging
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.utils._pytree as pytree
+
+from .artifact.spec import ComponentSpec
+from .artifact.store import open_artifact, write_manifest
+from .errors import VerificationError
+from .hf.cache_layers import full_windows
+from .hf.exported import ExportedComponent, ExportedModel
+from .hf.pytrees import register_known_caches, register_objects_in
+from .prepare.axes import AxisNames, leaf_path, name_axes
+from .prepare.record import Part
+from .prepare.resize import axis_size, resize
+from .prepare.samples import sample_inputs
+from .prepare.split import split_for_generation
+from .prepare.untouched import untouched
+
+__all__ = ["TOLERANCES", "Report", "Row", "verify"]
+
+logger = logging.getLogger(__name__)
+
+#: The largest accepted error of an output by dtype, relative to the output's largest value. float32 leaves room for
+#: another order of summation in deep models; the 16-bit ones for a few units in the last place. Integers are exact.
+TOLERANCES: Mapping[str, float] = {"float64": 1e-3, "float32": 1e-3, "float16": 2e-2, "bfloat16": 5e-2}
+
+_SEQUENCES = ("sequence", "decoder_sequence", "encoder_sequence")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One output of one component in one case.
+
+    Attributes:
+        component: The component's name.
+        output: The output's leaf path.
+        case: The sizes of the inputs, e.g. `batch=5, sequence=22`.
+        abs: Largest absolute error; inf for a wrong shape, or where only the model's value is finite.
+        rel: `abs` divided by the largest absolute value of the model's output.
+        tolerance: What `rel` may be.
+        ok: Whether it is.
+    """
+
+    component: str
+    output: str
+    case: str
+    abs: float
+    rel: float
+    tolerance: float
+    ok: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a verification measured.
+
+    Attributes:
+        rows: One for each component, case and output.
+        refused: Cases that the model itself does not take, as `component: sizes`.
+    """
+
+    rows: tuple[Row, ...]
+    refused: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether something was compared and every output was within its tolerance."""
+        return bool(self.rows) and all(row.ok for row in self.rows)
+
+    def worst(self) -> list[Row]:
+        """The worst row of each output of each component."""
+        found: dict[tuple[str, str], Row] = {}
+        for row in self.rows:
+            held = found.setdefault((row.component, row.output), row)
+            if (not row.ok, row.rel) > (not held.ok, held.rel):
+                found[row.component, row.output] = row
+        return list(found.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready: `ok`, `rows` and `refused`."""
+        return {"ok": self.ok, "rows": [dataclasses.asdict(row) for row in self.rows], "refused": list(self.refused)}
+
+    def check(self) -> None:
+        """Raise `VerificationError` naming the worst output, if one is not within its tolerance."""
+        if not self.rows:
+            raise VerificationError("Nothing was compared: the model takes none of the tried inputs.")
+        if not self.ok:
+            row = max(self.worst(), key=lambda row: (not row.ok, row.rel))
+            raise VerificationError(
+                f"{row.component}: {row.output} differs from the model's by {row.rel:.1e} of its largest value at "
+                f"{row.case}, {row.tolerance:.0e} is accepted."
+            )
+
+
+def verify(
+    model: torch.nn.Module,
+    artifact: ExportedModel | Path | str,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    trust_remote_code: bool = False,
+) -> Report:
+    """Compare every output of every component with the eager model, at the given sizes and at others.
+
+    Beside the inputs as they are, each component runs on another batch and on shorter and longer sequences, as far as
+    its axes are dynamic and the model takes them. What was measured is written into the artifact's manifest.
+
+    Args:
+        model: The source model, in eval mode. Left as it was.
+        artifact: The directory of a saved artifact, or an `ExportedModel`.
+        inputs: Forward kwargs, or generate kwargs for an artifact for generation; None makes some from the config.
+        trust_remote_code: See `ExportedModel.from_pretrained`.
+
+    Raises:
+        VerificationError: If the artifact's components are not those of the model.
+        ArtifactError: If the artifact cannot be opened.
+    """
+    exported = artifact
+    if not isinstance(exported, ExportedModel):
+        exported = ExportedModel.from_pretrained(exported, trust_remote_code=trust_remote_code)
+    rows: list[Row] = []
+    refused: list[str] = []
+    for part in _parts(model, exported, inputs):
+        component = exported[part.name]
+        with untouched(part.model), full_windows() if part.full_windows else nullcontext(), torch.no_grad():
+            for case, kwargs in _cases(component.spec, part):
+                try:
+                    wanted = _named(part.model(**copy.deepcopy(kwargs)))
+                except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
+                    logger.debug("%s refuses %s: %s", part.name, case, error)
+                    refused.append(f"{part.name}: {case}")
+                    continue
+                rows += _compare(component, part, case, kwargs, wanted)
+    report = Report(tuple(rows), tuple(refused))
+    _record(exported, report)
+    return report
+
+
+def _parts(model: torch.nn.Module, exported: ExportedModel, inputs: Mapping[str, Any] | None) -> list[Part]:
+    generation = exported.manifest.generation
+    if not generation:
+        return [Part("model", model, inputs if inputs is not None else sample_inputs(model))]
+    config = None
+    if generation.get("static"):
+        config = copy.deepcopy(exported.generation_config)
+        config.cache_implementation, config.max_cache_len = "static", generation["max_cache_len"]
+    split = split_for_generation(
+        model,
+        inputs if inputs is not None else sample_inputs(model, "generation"),
+        generation_config=config,
+        multi_token_decode=bool(generation.get("multi_token_decode")),
+    )
+    if missing := sorted({part.name for part in split.parts} ^ set(exported)):
+        raise VerificationError(f"The artifact and {type(model).__name__} differ in the component {missing[0]}.")
+    return list(split.parts)
+
+
+def _cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(sizes as text, kwargs) of every case, each set of sizes once."""
+    register_known_caches()
+    register_objects_in(dict(part.inputs))
+    kwargs = {name: value for name, value in part.inputs.items() if value is not None}
+    axes = name_axes(kwargs)
+    free = {name for name in _axis_names(axes) if _is_free(spec, axes, name)}
+    own = {name: size for name in sorted(free) if (size := axis_size(kwargs, axes, name))}
+    seen = set()
+    for sizes in ({}, *_variations(own, spec)):
+        wanted = {**own, **sizes}
+        case = ", ".join(f"{name}={size}" for name, size in wanted.items()) or "the given sizes"
+        if case not in seen:
+            seen.add(case)
+            yield case, resize(kwargs, axes, sizes)
+
+
+def _variations(own: Mapping[str, int], spec: ComponentSpec) -> Iterator[dict[str, int]]:
+    """Sizes to try beside the given ones: a batch of 1 and of 5, a shorter and a longer sequence, both together."""
+    lengths = [name for name in _SEQUENCES if name in own]
+    longer = {name: 2 * own[name] + 3 for name in lengths}
+    shorter = {name: max(1, own[name] // 2) for name in lengths}
+    if "cache" in own:
+        query = own["total_sequence"] - own["cache"] if "total_sequence" in own else 0
+        for sizes, cache in ((longer, 2 * own["cache"] + 3), (shorter, max(1, own["cache"] // 2))):
+            sizes["cache"] = cache
+            if "total_sequence" in own:
+                sizes["total_sequence"] = cache + sizes.get("sequence", own.get("sequence", query))
+    for batch, sizes in ((5, {}), (1, {}), (None, longer), (None, shorter), (3, longer), (1, shorter)):
+        changed = dict(sizes) if batch is None or "batch" not in own else {"batch": batch, **sizes}
+        if changed and all(_in_range(spec, name, size) for name, size in changed.items()):
+            yield changed
+
+
+def _in_range(spec: ComponentSpec, name: str, size: int) -> bool:
+    bounds = spec.axes.get(name)
+    if bounds is None:
+        return True
+    return (
+        bounds.minimum <= size and (bounds.maximum is None or size <= bounds.maximum) and size % bounds.multiple_of == 0
+    )
+
+
+def _axis_names(axes: Mapping[str, AxisNames]) -> set[str]:
+    return {name for names in axes.values() for name in names if name is not None}
+
+
+def _is_free(spec: ComponentSpec, axes: Mapping[str, AxisNames], name: str) -> bool:
+    """Whether every input of the graph leaves this axis open."""
+    shapes = {tensor.name: tensor.shape for tensor in spec.inputs}
+    sizes = [
+        shapes[path][dim] for path, names in axes.items() if path in shapes for dim, n in enumerate(names) if n == name
+    ]
+    return bool(sizes) and all(isinstance(size, str) for size in sizes)
+
+
+def _compare(
+    component: ExportedComponent, part: Part, case: str, kwargs: dict[str, Any], wanted: Mapping[str, torch.Tensor]
+) -> list[Row]:
+    got = component.run(component.feeds(copy.deepcopy(kwargs)))
+    rows = []
+    again: Mapping[str, torch.Tensor] | None = None
+    for output in component.spec.outputs:
+        tolerance = TOLERANCES.get(output.dtype, 0.0)
+        absolute, relative = _error(wanted.get(output.name), got[output.name])
+        if relative > tolerance:
+            # A model that draws random numbers can be held to shapes and finite values only.
+            again = again if again is not None else _named(part.model(**copy.deepcopy(kwargs)))
+            noise = _error(wanted.get(output.name), again.get(output.name))[1]
+            if 0 < noise < math.inf and relative < math.inf:
+                tolerance = math.inf
+        rows.append(Row(part.name, output.name, case, absolute, relative, tolerance, relative <= tolerance))
+    return rows
+
+
+def _error(wanted: torch.Tensor | None, got: torch.Tensor | None) -> tuple[float, float]:
+    """Largest absolute error, and the same relative to the largest wanted value; inf for another shape or dtype."""
+    if wanted is None or got is None or wanted.shape != got.shape or wanted.dtype != got.dtype:
+        return math.inf, math.inf
+    if wanted.numel() == 0:
+        return 0.0, 0.0
+    wanted, got = wanted.detach().cpu().double(), got.detach().cpu().double()
+    finite = torch.isfinite(wanted)
+    if not bool(torch.isfinite(got[finite]).all()):
+        return math.inf, math.inf
+    if not bool(finite.any()):
+        return 0.0, 0.0
+    absolute = float((wanted - got)[finite].abs().max())
+    return absolute, absolute / max(float(wanted[finite].abs().max()), 1e-5)
+
+
+def _named(outputs: Any) -> dict[str, torch.Tensor]:
+    """Tensors of what a module returned, by leaf path."""
+    register_objects_in(outputs)
+    flat, _ = pytree.tree_flatten_with_path(outputs)
+    return {leaf_path(path) or "output": value for path, value in flat if isinstance(value, torch.Tensor)}
+
+
+def _record(exported: ExportedModel, report: Report) -> None:
+    """The worst row of each output goes into the manifest, of a saved artifact at once."""
+    rows = [dataclasses.asdict(row) for row in report.worst()]
+    exported.manifest = dataclasses.replace(exported.manifest, verification=rows)
+    if exported.directory is not None:
+        root, saved = open_artifact(exported.directory)
+        write_manifest(root, dataclasses.replace(saved, verification=rows))
