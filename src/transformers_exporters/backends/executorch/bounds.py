@@ -39,11 +39,12 @@ def choose_bounds(
     if shape_env is None:
         return {}
     names = _named(shape_env, symbols)
-    limits = {}
+    limits: dict[sympy.Symbol, int | None] = {}
     for symbol, known in shape_env.var_to_range.items():
-        stated = spec.axes[names[symbol]].maximum if names.get(symbol) in spec.axes else None
-        traced = int(known.upper) if isinstance(known.upper, sympy.Integer) else None
-        limits[symbol] = min((limit for limit in (stated, traced) if limit is not None), default=None)
+        if names.get(symbol) in spec.axes:
+            limits[symbol] = spec.axes[names[symbol]].maximum
+        else:
+            limits[symbol] = int(known.upper) if isinstance(known.upper, sympy.Integer) else None
     shapes = _float_shapes(program)
     bounds: dict[sympy.Symbol, int] = {}
     for batch, size in LADDER:

@@ -19,6 +19,7 @@ from .borders import drop_constants
 from .bounds import bounded_spec, bounds_applied, choose_bounds
 from .config import ExecutorchConfig
 from .kernels import check_kernels, count_nodes, missing_operators, undelegated_ops
+from .pte import write_program
 from .targets import find_target
 
 
@@ -91,7 +92,7 @@ def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str)
         alloc_mutable_buffers=config.alloc_mutable_buffers,
     )
     try:
-        return edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=plan))
+        planned = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=plan))
     except RuntimeError as error:
         if "out variants" not in str(error):
             raise
@@ -100,3 +101,6 @@ def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str)
             f"ExecuTorch has no kernel for {operator}, which {component!r} needs; change the model's code, or add a "
             "repair that rewrites it."
         ) from error
+    # The manager's own bytes hold a tied weight twice; `buffer`, `save` and `write_to_file` read this attribute.
+    planned._pte_data = write_program({"forward": planned})
+    return planned

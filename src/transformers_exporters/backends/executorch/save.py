@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ..contract import Lowered
+from .pte import write_program
 
 
 def save(components: Sequence[Lowered], directory: Path, weights: Any = None) -> dict[str, tuple[str, ...]]:
-    """Write every component's program.
+    """Write the components into one `.pte`.
+
+    A single component is the method `forward` of `<name>.pte`; several are the methods of `model.pte`, named like the
+    components, over one copy of every weight.
 
     Args:
         components: What `lower` returned.
@@ -20,10 +24,12 @@ def save(components: Sequence[Lowered], directory: Path, weights: Any = None) ->
     Returns:
         The files of each component, its program first.
     """
-    files = {}
-    for component in components:
-        name = component.spec.name
-        with open(directory / f"{name}.pte", "wb") as file:
-            component.program.write_to_file(file)
-        files[name] = (f"{name}.pte",)
-    return files
+    if len(components) == 1:
+        file = f"{components[0].spec.name}.pte"
+        data = components[0].program._pte_data
+    else:
+        file = "model.pte"
+        data = write_program({component.spec.name: component.program for component in components})
+    with open(directory / file, "wb") as stream:
+        data.write_to_file(stream)
+    return {component.spec.name: (file,) for component in components}

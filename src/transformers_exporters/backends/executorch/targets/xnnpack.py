@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from ....trace.record import Traced
 from ..xnnpack.delegate import rename_to_runtime_id
 from ..xnnpack.partition import XnnpackParts, mark_inferred_sizes
-from ..xnnpack.rewrites import attention, matmul, norms, pooling, scalars
+from ..xnnpack.rewrites import attention, matmul, noops, norms, pooling, scalars
 
 _aten = torch.ops.aten
 
@@ -30,7 +30,7 @@ def check(traced: Traced) -> None:
 
 def rewrite(program: ExportedProgram) -> None:
     """Say the graph, in place, in operators that XNNPACK computes."""
-    for each in (attention, matmul, norms, pooling, scalars):
+    for each in (noops, attention, matmul, norms, pooling, scalars):
         each.apply(program)
     program.graph.eliminate_dead_code()
     program.graph.lint()

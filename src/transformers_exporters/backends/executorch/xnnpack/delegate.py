@@ -55,7 +55,7 @@ _PASSES: tuple[tuple[Any, frozenset[str]], ...] = (
     (FuseBatchNormPass, frozenset({"_native_batch_norm_legit_no_training"})),
     (DecomposeBatchNorm, frozenset({"_native_batch_norm_legit_no_training"})),
     (FuseActivationPass, frozenset({"relu", "hardtanh"})),
-    (DecomposeConcatenate, frozenset({"cat"})),
+    (DecomposeConcatenate, frozenset({"wide cat"})),
     (RemoveGetItemPass, frozenset({"max_pool2d_with_indices", "max", "_native_batch_norm_legit_no_training"})),
     (Conv1dUnsqueezePass, frozenset({"convolution"})),
     (PReLUReshapePass, frozenset({"prelu"})),
@@ -65,6 +65,10 @@ _PASSES: tuple[tuple[Any, frozenset[str]], ...] = (
     ),
     (RemoveRedundantCopyPass, frozenset({"convolution"})),
 )
+
+
+#: XNNPACK joins at most so many tensors at once.
+_LARGEST_CAT = 5
 
 
 class LeanXnnpack(BackendDetails):
@@ -86,6 +90,8 @@ class LeanXnnpack(BackendDetails):
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         """Serialize `edge_program`; weights go into the named data, once each."""
         present = {_op_name(node) for node in edge_program.graph.nodes if node.op == "call_function"}
+        if any(_op_name(n) == "cat" and len(n.args[0]) > _LARGEST_CAT for n in edge_program.graph.nodes):
+            present.add("wide cat")
         passes = [each for each, needs in _PASSES if needs & present]
         program = edge_program
         if passes:

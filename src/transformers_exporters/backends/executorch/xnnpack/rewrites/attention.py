@@ -59,6 +59,7 @@ def _arguments(node: Node) -> dict[str, Any]:
 def _rewrite(node: Node, arguments: dict[str, Any], masks: dict[Node, _Mask]) -> None:
     insert = Inserter(node)
     query, key, value = arguments["query"], arguments["key"], arguments["value"]
+    rows, shape = (insert.size(query, 0), insert.size(query, 2)), node.meta["val"].shape
     scale = arguments["scale"]
     scale = 1.0 / math.sqrt(query.meta["val"].shape[-1]) if scale is None else float(scale)
     mask = arguments["attn_mask"]
@@ -79,9 +80,7 @@ def _rewrite(node: Node, arguments: dict[str, Any], masks: dict[Node, _Mask]) ->
     if prepared is not None and prepared.has_key is not None:
         result = insert.call(_aten.mul.Tensor, result, prepared.has_key)
     if groups > 1:
-        shape = [insert.size(node, axis) for axis in range(4)]
-        shape[1], shape[3] = node.meta["val"].shape[1], node.meta["val"].shape[3]
-        result = insert.call(_aten.reshape.default, result, shape)
+        result = insert.call(_aten.reshape.default, result, [rows[0], shape[1], rows[1], shape[3]])
     replace(node, result)
 
 
