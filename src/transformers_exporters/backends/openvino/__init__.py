@@ -1,0 +1,20 @@
+"""OpenVINO: models for Intel CPUs, GPUs and NPUs, converted from the traced graph without ONNX in between."""
+
+from ...doors import Backend, Requirement
+
+BACKEND = Backend(
+    format="openvino",
+    extra="openvino",
+    config=f"{__name__}.config:OpenVINOConfig",
+    lower=f"{__name__}.lower:lower",
+    save=f"{__name__}.save:save",
+    open=f"{__name__}.run:open_session",
+    requires={
+        "openvino": Requirement(minimum="2025.0", tested="2026.4.1"),
+        "torch": Requirement(minimum="2.9", tested="2.13.0"),
+    },
+    runs_on={"openvino": Requirement(minimum="2025.0", tested="2026.4.1")},
+    experts="batched_mm",
+    patches=None,
+    fixes=None,
+)

@@ -1,0 +1,142 @@
+"""`Traced` → `openvino.Model`, through OpenVINO's own PyTorch frontend and without ONNX in between."""
+
+from __future__ import annotations
+
+import copy, os
+
+
+
+import openvino.frontend.pytorch  # registers the decoder's binding  # noqa: F401
+import torch
+from openvino import Model
+from openvino.frontend import FrontEndManager
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx import GraphModule, Node
+
+from ...artifact.spec import ComponentSpec
+from ...errors import LoweringError
+from ...trace.record import Traced
+from ..contract import Lowered
+from .config import OpenVINOConfig
+from .constants import Constants
+from .decoder import Conversion, GraphDecoder, op_name
+from .expand import expand
+from .functional import NotFunctional, make_functional
+from .ports import with_ports
+from .translations import translations
+
+# Ops that the frontend was seen to have no rule for in this process: decomposed at once the next time.
+_unconverted: set[str] = set()
+
+
+def lower(traced: Traced, config: OpenVINOConfig) -> Lowered:
+    """Translate a traced component to an `openvino.Model`.
+
+    Weights are not copied: the model's constants are views of the tensors, or of the mapped checkpoint files, that
+    `traced.weights` refers to.
+
+    Raises:
+        LoweringError: If an op has no translation; names the op, the component and the model source line.
+    """
+    program = _functional(traced.program)
+    model = _convert(program, traced)
+    model = with_ports(model, traced.spec, _placeholders(program))
+    if config.compress_to_fp16:
+        from openvino._offline_transformations import compress_model_transformation
+
+        compress_model_transformation(model)
+    return Lowered(spec=traced.spec, program=model)
+
+
+def _functional(program: ExportedProgram) -> ExportedProgram:
+    """A copy of the program without in-place ops, assertions and dead code."""
+    made = copy.copy(program)
+    made._graph_module = GraphModule(program.graph_module, copy.deepcopy(program.graph))
+    try:
+        make_functional(made.graph)
+    except NotFunctional as e:
+        print("NOTFUNCTIONAL",e)
+        # Slow (it runs the whole graph under fake tensors), but knows every in-place op and view.
+        made = program.run_decompositions({})
+    for node in reversed(made.graph.nodes):
+        if node.op == "call_function" and not node.users:
+            made.graph.erase_node(node)
+    return made
+
+
+def _convert(program: ExportedProgram, traced: Traced) -> Model:
+    """Convert, decomposing whatever the frontend turns out not to know, until nothing is left."""
+    expand(program.graph_module, _unconverted)
+    load = Constants(traced.weights)
+    while True:
+        conversion = Conversion(load, translations())
+        frontend = FrontEndManager().load_by_framework("pytorch")
+        frontend.add_extension(conversion.extension())
+        decoder = _decoder(program, conversion)
+        try:
+            model: Model = frontend.convert(frontend.load(decoder))
+        except LoweringError:
+            raise
+        except Exception as error:  # the binding raises a class a failure
+            names = {op_name(node) for node in conversion.failed if node not in conversion.errors}
+            if os.environ.get("OVDBG"): print("round", names, _gist(str(error)))
+            if not expand(program.graph_module, names):
+                raise LoweringError(_explain(traced.spec, conversion, error)) from error
+            _unconverted.update(names)
+            continue
+        if conversion.failed:
+            raise LoweringError(_explain(traced.spec, conversion, None))
+        return model
+
+
+def _decoder(program: ExportedProgram, conversion: Conversion) -> GraphDecoder:
+    signature = program.graph_signature
+    weights = {
+        spec.arg.name: spec.target
+        for spec in signature.input_specs
+        if spec.kind is not InputKind.USER_INPUT and spec.target is not None
+    }
+    returned = program.graph.output_node().args[0]
+    outputs = [
+        node
+        for node, spec in zip(returned, signature.output_specs, strict=True)  # type: ignore[arg-type]
+        if spec.kind is OutputKind.USER_OUTPUT
+        and isinstance(node, Node)
+        and isinstance(node.meta.get("val"), torch.Tensor)
+    ]
+    return GraphDecoder(program.graph, program.graph_module, weights, conversion, outputs)
+
+
+def _placeholders(program: ExportedProgram) -> list[str]:
+    """The placeholders of the user inputs that are tensors, in order."""
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    names = [s.arg.name for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
+    return [name for name in names if isinstance(values.get(name), torch.Tensor)]
+
+
+def _explain(spec: ComponentSpec, conversion: Conversion, error: Exception | None) -> str:
+    """Name the first op without a translation, and the line of the model that called it."""
+    if not conversion.failed:
+        return f"OpenVINO cannot convert {spec.name!r}: {_gist(str(error))}."
+    node = next((n for n in conversion.failed if n.op == "call_function"), conversion.failed[0])
+    own = conversion.errors.get(node)
+    said = f" ({type(own).__name__}: {_gist(str(own))})" if own is not None else f" ({_gist(str(error))})" if error else ""
+    return f"OpenVINO cannot convert {op_name(node)} in {spec.name!r}, called at {source_line(node)}{said}."
+
+
+def source_line(node: Node) -> str:
+    """`file:line` of the innermost frame of model code that made a node."""
+    lines = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()]
+    frames = [line for line in lines if line.startswith("File ")]
+    own = [line for line in frames if "/torch/" not in line.replace("\\", "/")]
+    chosen = (own or frames or ["an unknown line"])[-1]
+    return chosen.removeprefix("File ").replace('"', "").replace(", line ", ":")
+
+
+def _gist(text: str) -> str:
+    lines = [line.strip(" -") for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if "failed at src" not in line and "FrontEnd API" not in line]
+    return " ".join((telling or lines)[:6])[:400]
+
+

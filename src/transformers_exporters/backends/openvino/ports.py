@@ -1,0 +1,75 @@
+"""Give a converted model the border of its spec: every input and output, by name, in order, with its dtype and axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from openvino import Dimension, Model, Output, PartialShape, op
+from openvino import opset15 as ops
+
+from ...artifact.spec import AxisRange, ComponentSpec, TensorSpec
+from .call import cast
+from .dtypes import PORT_TYPES
+
+# OpenVINO holds a dimension's bounds in 64 bits.
+_UNBOUNDED = -1
+
+
+def with_ports(model: Model, spec: ComponentSpec, placeholders: Sequence[str]) -> Model:
+    """The model with the ports of `spec`.
+
+    Args:
+        model: As converted: results in the order of `spec.outputs`, parameters named after placeholders.
+        spec: The border.
+        placeholders: The placeholder of each input of `spec`.
+
+    Returns:
+        A model over the same nodes. Unused inputs are parameters too. An output whose dtype the conversion changed is
+        cast back; one that is an input, a weight or another output has a tensor of its own.
+    """
+    known = {parameter.get_friendly_name(): parameter for parameter in model.get_parameters()}
+    parameters = []
+    for tensor, placeholder in zip(spec.inputs, placeholders, strict=True):
+        parameter = known.get(placeholder) or op.Parameter(PORT_TYPES[tensor.dtype], PartialShape.dynamic())
+        parameter.set_partial_shape(partial_shape(tensor, spec.axes))
+        parameter.set_element_type(PORT_TYPES[tensor.dtype])
+        _name(parameter.output(0), tensor.port)
+        parameters.append(parameter)
+    taken: list[Output] = []
+    results = []
+    for tensor, result in zip(spec.outputs, model.get_results(), strict=True):
+        value = cast(result.input_value(0), PORT_TYPES[tensor.dtype])
+        if value.get_node().get_type_name() in ("Parameter", "Constant") or value in taken:
+            value = _copy(value)
+        taken.append(value)
+        value.get_tensor().set_names({tensor.port})
+        named = op.Result(value)
+        named.set_friendly_name(f"{tensor.port}/Result")
+        results.append(named)
+    made = Model(results, parameters, spec.name)
+    made.validate_nodes_and_infer_types()
+    return made
+
+
+def partial_shape(tensor: TensorSpec, axes: Mapping[str, AxisRange]) -> PartialShape:
+    """A tensor's shape, with the range of each named axis; an axis that is an expression of names is unbounded."""
+    dimensions = []
+    for size in tensor.shape:
+        if isinstance(size, int):
+            dimensions.append(Dimension(size))
+        elif size in axes:
+            known = axes[size]
+            dimensions.append(Dimension(known.minimum, _UNBOUNDED if known.maximum is None else known.maximum))
+        else:
+            dimensions.append(Dimension())
+    return PartialShape(dimensions)
+
+
+def _name(output: Output, port: str) -> None:
+    output.get_tensor().set_names({port})
+    output.get_node().set_friendly_name(port)
+
+
+def _copy(value: Output) -> Output:
+    """The same values in another tensor. OpenVINO names tensors, not ports: two ports need two tensors."""
+    return ops.reshape(value, ops.shape_of(value), False).output(0)

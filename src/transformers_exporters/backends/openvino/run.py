@@ -1,0 +1,143 @@
+"""The run door of the OpenVINO backend: OpenVINO and numpy, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...artifact.spec import ComponentSpec
+from ...errors import ArtifactError, ConfigError, InputError, MissingBackendError
+
+__all__ = ["OpenVINOSession", "open_session"]
+
+
+def open_session(
+    directory: Path,
+    component: ComponentSpec,
+    *,
+    device: Any = None,
+    threads: int | None = None,
+    properties: Mapping[str, Any] | None = None,
+) -> OpenVINOSession:
+    """Open a component's graph.
+
+    Args:
+        directory: The artifact.
+        component: The border; `component.files` are the graph and its weights.
+        device: OpenVINO's name of a device (`"CPU"`, `"GPU"`, `"NPU"`, `"AUTO"`, in any case); default `"CPU"`.
+        threads: Number of inference threads; OpenVINO's default is one a physical core.
+        properties: Further compile properties, as `openvino.Core.compile_model` takes them; they win. By default the CPU
+            computes in float32, whatever its own preference for 16 bits.
+
+    Raises:
+        MissingBackendError: If openvino is not installed.
+        ConfigError: If the device is unknown.
+        ArtifactError: If OpenVINO refuses the graph, or its inputs and outputs are not the manifest's.
+    """
+    try:
+        import openvino
+    except ImportError as error:
+        raise MissingBackendError(
+            'Running OpenVINO models needs openvino: pip install "transformers-exporters[openvino]".'
+        ) from error
+    core = openvino.Core()
+    name = str(device or "CPU").upper()
+    kind = name.partition(":")[0].partition(".")[0]
+    if kind not in {"AUTO", "HETERO", "MULTI", "BATCH"} and kind not in {d.partition(".")[0] for d in core.available_devices}:
+        raise ConfigError(f"OpenVINO has no device {name!r} here; it has {', '.join(core.available_devices)}.")
+    graph, weights = (directory / file for file in component.files[:2])
+    options: dict[str, Any] = {"INFERENCE_PRECISION_HINT": "f32"} if kind == "CPU" else {}
+    if threads is not None:
+        options["INFERENCE_NUM_THREADS"] = threads
+    options.update(properties or {})
+    try:
+        compiled = core.compile_model(core.read_model(graph, weights), name, options)
+    except RuntimeError as error:
+        raise ArtifactError(f"OpenVINO cannot open {graph.name}: {_first_line(error)}") from error
+    return OpenVINOSession(component, compiled)
+
+
+class OpenVINOSession:
+    """One compiled graph and one infer request, reused from call to call. Not to be called from two threads at once.
+
+    A stateful graph keeps its cache in the request: `run` continues from the last call, `reset` starts anew.
+
+    Attributes:
+        spec: The component's border.
+        arrays: `"numpy"`.
+        compiled: The `openvino.CompiledModel`.
+        request: The `openvino.InferRequest`.
+    """
+
+    arrays = "numpy"
+
+    def __init__(self, spec: ComponentSpec, compiled: Any) -> None:
+        import openvino
+
+        self.spec = spec
+        self.compiled = compiled
+        self.request = compiled.create_infer_request()
+        self._tensor, self._types = openvino.Tensor, openvino.Type
+        self._inputs = {t.name: _port(compiled.inputs, t.port, spec) for t in spec.inputs}
+        self._outputs = {t.name: _port(compiled.outputs, t.port, spec) for t in spec.outputs}
+        extra = len(compiled.inputs) - len(self._inputs)
+        if extra != 0 or len(compiled.outputs) != len(self._outputs):
+            raise ArtifactError(f"The ports of {spec.name} are not those of the manifest; export the model again.")
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Compute the outputs.
+
+        Args:
+            feeds: numpy arrays by input name, of the spec's dtypes; read without a copy if they are C-contiguous.
+
+        Returns:
+            numpy arrays by output name: copies, since the request's memory is written again by the next call.
+
+        Raises:
+            InputError: If the engine cannot compute the graph at these sizes.
+        """
+        held = []  # OpenVINO reads the memory of the arrays; it must outlive the call
+        for name, array in feeds.items():
+            tensor = self._wrap(np.asarray(array))
+            held.append(tensor)
+            self.request.set_tensor(self._inputs[name], tensor)
+        try:
+            self.request.infer()
+        except RuntimeError as error:
+            raise InputError(f"OpenVINO cannot run {self.spec.name!r} on these inputs: {_first_line(error)}") from error
+        return {t.name: _read(self.request.get_tensor(self._outputs[t.name]), t.dtype) for t in self.spec.outputs}
+
+    def reset(self) -> None:
+        """Forget the state of a stateful graph; the next call starts with an empty cache."""
+        self.request.reset_state()
+
+    def _wrap(self, array: Any) -> Any:
+        contiguous = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        if contiguous.dtype.name == "bfloat16":
+            return self._tensor(contiguous.view(np.uint16), list(contiguous.shape), self._types.bf16)
+        return self._tensor(contiguous, shared_memory=True)
+
+
+def _port(ports: Any, name: str, spec: ComponentSpec) -> Any:
+    for port in ports:
+        if name in port.get_names():
+            return port
+    raise ArtifactError(f"The graph of {spec.name!r} has no port {name!r} of the manifest; export the model again.")
+
+
+def _read(tensor: Any, dtype: str) -> Any:
+    """A copy of a tensor's values, as the dtype of the spec."""
+    if dtype == "bfloat16":
+        import ml_dtypes
+
+        return tensor.data.view(np.uint16).view(ml_dtypes.bfloat16).reshape(list(tensor.shape)).copy()
+    return tensor.data.copy()
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if "failed at src" not in line and not line.startswith(("Exception from", "src/"))]
+    return (telling or lines or [type(error).__name__])[0]
