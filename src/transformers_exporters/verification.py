@@ -160,6 +160,7 @@ def _parts(model: torch.nn.Module, exported: ExportedModel, inputs: Mapping[str,
         inputs if inputs is not None else sample_inputs(model, "generation"),
         generation_config=config,
         multi_token_decode=bool(generation.get("multi_token_decode")),
+        read_values=True,
     )
     if missing := sorted({part.name for part in split.parts} ^ set(exported)):
         raise VerificationError(f"The artifact and {type(model).__name__} differ in the component {missing[0]}.")

@@ -43,6 +43,8 @@ def generate(
                 trust_remote_code=trust_remote_code,
                 **options.runtime_options(device, threads),
             )
+            for component in exported.components.values():
+                _ = component.session  # opened now, so that it does not count into the speed
             inputs = encode(tokenizer, prompts, chat=chat)
         settings: dict[str, Any] = {"max_new_tokens": max_new_tokens, "do_sample": sample, "num_beams": num_beams}
         settings |= {k: v for k, v in (("temperature", temperature), ("top_p", top_p)) if v is not None}
@@ -53,8 +55,9 @@ def generate(
         with seeded(seed):
             tokens = exported.generate(**inputs, **settings)
         seconds = time.perf_counter() - start
-        answers = decode(tokenizer, tokens[:, inputs["input_ids"].shape[1] :])
-        count = sum(len(tokenizer(answer, add_special_tokens=False)["input_ids"]) for answer in answers)
+        made = tokens[:, inputs["input_ids"].shape[1] :]
+        answers = decode(tokenizer, made)
+        count = int((made != tokenizer.pad_token_id).sum())
         screen.note(f"{count} tokens in {seconds:.1f} s, {count / seconds:.1f} tokens/s")
         result = {"answers": answers, "tokens": tokens.tolist(), "seconds": round(seconds, 3)}
         screen.result(result, *([] if streaming else [escape(answer) for answer in answers]))

@@ -15,7 +15,7 @@ import torch.utils._pytree as pytree
 
 from ..errors import UnsupportedModelError
 from .cache_layers import full_windows
-from .pytrees import copy_tensors, find_class
+from .pytrees import copy_tensors, find_class, register_known_caches
 
 if TYPE_CHECKING:
     from .exported import ExportedComponent, ExportedModel
@@ -38,6 +38,7 @@ def make_generator(exported: ExportedModel) -> Any:
         raise UnsupportedModelError(
             f"{exported.manifest.model.class_path} cannot be imported; generate needs the model's Python code."
         )
+    register_known_caches()  # `_filled` looks into a cache
     generator = _class_of(source)
     with torch.device("meta"):
         model = generator(exported.config)
