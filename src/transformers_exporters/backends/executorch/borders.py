@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
-from torch.fx import Node
+from torch.fx import GraphModule, Node
+from torch.fx.passes.infra.pass_base import PassResult
 
 
 def drop_constants(program: ExportedProgram) -> int:
@@ -35,3 +41,72 @@ def drop_constants(program: ExportedProgram) -> int:
     signature.output_specs[:] = [spec for _, spec in kept]
     program.graph_module.recompile()
     return len(constant_inputs) + dropped
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a program returns, in the runtime's order.
+
+    Attributes:
+        written: Inputs that the program updates. First come their new values (unless `in_place`), one each.
+        returned: Then the outputs of the model, by place in the component's outputs.
+        same: Outputs of the model that are the new value of an input and therefore are not returned a second time:
+            place in the component's outputs → the input.
+        in_place: The program writes into the caller's own memory, and returns no updated input at all.
+    """
+
+    written: tuple[str, ...]
+    returned: tuple[int, ...]
+    same: Mapping[int, str]
+    in_place: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """For the run door."""
+        return {
+            "written": list(self.written),
+            "returned": list(self.returned),
+            "same": {str(place): name for place, name in self.same.items()},
+            "in_place": self.in_place,
+        }
+
+
+def arrange_results(program: ExportedProgram, inputs: Mapping[str, str], in_place: bool) -> Results:
+    """Return every value once. Edits the outputs of an edge program.
+
+    Args:
+        program: The edge program, constants already dropped.
+        inputs: The component's input name of each placeholder.
+        in_place: See `Results`.
+    """
+    signature, output = program.graph_signature, program.graph.output_node()
+    pairs = list(zip(output.args[0], signature.output_specs, strict=True))
+    written = {value: spec.target for value, spec in pairs if spec.kind == OutputKind.USER_INPUT_MUTATION}
+    user = [(value, spec) for value, spec in pairs if spec.kind == OutputKind.USER_OUTPUT]
+    same = {place: inputs[written[value]] for place, (value, _) in enumerate(user) if value in written}
+    kept = [pair for pair in pairs if pair[1].kind != OutputKind.USER_OUTPUT]
+    kept += [pair for place, pair in enumerate(user) if place not in same]
+    output.args = (tuple(value for value, _ in kept),)
+    signature.output_specs[:] = [spec for _, spec in kept]
+    program.graph_module.recompile()
+    names = tuple(inputs[spec.target] for _, spec in pairs if spec.kind == OutputKind.USER_INPUT_MUTATION)
+    returned = tuple(place for place in range(len(user)) if place not in same)
+    return Results(names, returned, same, in_place and bool(names))
+
+
+def without_written_inputs(graph_module: GraphModule) -> PassResult:
+    """Take the updated inputs out of a program's outputs; the update itself stays.
+
+    The runtime gives an updated input and the output that returns it one value. Where the caller owns the input's
+    memory, its Python binding then replaces that memory by an output buffer of its own: later calls neither read the
+    caller's tensor nor write to it, and the state of one generation leaks into the next (executorch 1.5.1).
+    """
+    output = graph_module.graph.output_node()
+    kept = [value for value in output.args[0] if not _writes_input(value)]
+    changed = len(kept) != len(output.args[0])
+    output.args = (tuple(kept),)
+    graph_module.recompile()
+    return PassResult(graph_module, changed)
+
+
+def _writes_input(node: Node) -> bool:
+    return node.target is torch.ops.aten.copy_.default and node.args[0].op == "placeholder"

@@ -7,6 +7,7 @@ import dataclasses
 import warnings
 from typing import Any
 
+import torch
 from executorch.exir import EdgeCompileConfig, EdgeProgramManager, to_edge
 from executorch.exir.capture._config import ExecutorchBackendConfig
 from executorch.exir.passes import MemoryPlanningPass
@@ -15,7 +16,7 @@ from torch.export import ExportedProgram
 from ...errors import LoweringError
 from ...trace.record import Traced
 from ..contract import Lowered
-from .borders import drop_constants
+from .borders import Results, arrange_results, drop_constants, without_written_inputs
 from .bounds import bounded_spec, bounds_applied, choose_bounds
 from .config import ExecutorchConfig
 from .kernels import check_kernels, count_nodes, missing_operators, undelegated_ops
@@ -49,9 +50,12 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
         )
         edge = target.delegate(edge)
         drop_constants(edge.exported_program())
+        results = arrange_results(
+            edge.exported_program(), _input_names(traced), in_place=not config.alloc_graph_input
+        )
         counts = count_nodes(edge.exported_program())
         own_kernels = undelegated_ops(edge.exported_program())
-        planned = _planned(edge, config, traced.spec.name)
+        planned = _planned(edge, config, traced.spec.name, results)
     check_kernels(planned.exported_program(), traced.spec.name)
     if not counts["delegated"]:
         warnings.warn(
@@ -59,7 +63,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
             stacklevel=2,
         )
     spec = bounded_spec(traced.spec, traced.symbols, bounds)
-    spec = dataclasses.replace(spec, options={**spec.options, "backend": config.backend})
+    spec = dataclasses.replace(spec, options={**spec.options, "backend": config.backend, "results": results.as_json()})
     notes = {
         "backend": config.backend,
         **counts,
@@ -67,6 +71,18 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
         "arena_bytes": arena_bytes(planned),
     }
     return Lowered(spec=spec, program=planned, notes=notes)
+
+
+def _input_names(traced: Traced) -> dict[str, str]:
+    """The component's input name of each placeholder that is a tensor."""
+    values = {node.name: node.meta.get("val") for node in traced.program.graph.nodes if node.op == "placeholder"}
+    tensors = [name for name in traced.program.graph_signature.user_inputs if isinstance(values.get(name), torch.Tensor)]
+    return {name: tensor.name for name, tensor in zip(tensors, traced.spec.inputs, strict=True)}
+
+
+def _backend_config(plan: MemoryPlanningPass, results: Results) -> ExecutorchBackendConfig:
+    passes = [without_written_inputs] if results.in_place else []
+    return ExecutorchBackendConfig(memory_planning_pass=plan, passes=passes)
 
 
 def arena_bytes(planned: Any) -> int:
@@ -84,7 +100,7 @@ def _own_copy(program: ExportedProgram) -> ExportedProgram:
     return copied
 
 
-def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str) -> Any:
+def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str, results: Results) -> Any:
     """Choose kernels, plan memory and serialize."""
     plan = MemoryPlanningPass(
         alloc_graph_input=config.alloc_graph_input,
@@ -92,7 +108,7 @@ def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str)
         alloc_mutable_buffers=config.alloc_mutable_buffers,
     )
     try:
-        planned = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=plan))
+        planned = edge.to_executorch(_backend_config(plan, results))
     except RuntimeError as error:
         if "out variants" not in str(error):
             raise

@@ -15,7 +15,8 @@ from ...errors import ArtifactError, ConfigError
 class ExecutorchSession:
     """One loaded method; tensors in, tensors out.
 
-    Inputs are read where they are and must stay alive during the call; outputs are the caller's own memory.
+    Inputs are read where they are and must stay alive during the call; outputs are the caller's own memory. An input
+    that the model updates in place (a static cache) is updated in the very tensor that was passed in.
     """
 
     arrays = "torch"
@@ -30,13 +31,26 @@ class ExecutorchSession:
         Raises:
             ArtifactError: If the runtime refuses the call; its own reason is on stderr.
         """
-        inputs = [_readable(feeds[tensor.name]) for tensor in self.spec.inputs]
+        inputs = {tensor.name: _readable(feeds[tensor.name]) for tensor in self.spec.inputs}
         try:
-            outputs = self._method.execute(inputs)
+            outputs = self._method.execute(list(inputs.values()))
         except RuntimeError as error:
             raise ArtifactError(f"ExecuTorch could not run {self.spec.name!r}: {error}") from error
-        # The runtime appends the inputs that the graph updates in place; the model's own outputs come first.
-        return {tensor.name: value for tensor, value in zip(self.spec.outputs, outputs, strict=False)}
+        return self._named(feeds, inputs, list(outputs))
+
+    def _named(
+        self, feeds: Mapping[str, Any], inputs: Mapping[str, torch.Tensor], values: list[torch.Tensor]
+    ) -> dict[str, Any]:
+        """Outputs by name; see `borders.Results` for the runtime's order."""
+        results = self.spec.options["results"]
+        written = results["written"]
+        for name in written:
+            updated = inputs[name] if results["in_place"] else values.pop(0)
+            if feeds[name].data_ptr() != updated.data_ptr():
+                feeds[name].copy_(updated)
+        named = {self.spec.outputs[place].name: value for place, value in zip(results["returned"], values, strict=True)}
+        named |= {self.spec.outputs[int(place)].name: feeds[name] for place, name in results["same"].items()}
+        return named
 
 
 def _readable(tensor: torch.Tensor) -> torch.Tensor:

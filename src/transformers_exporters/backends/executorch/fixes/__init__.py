@@ -1,0 +1,1 @@
+"""Repairs of the traced graph that only ExecuTorch needs; one file each."""

@@ -1,0 +1,1 @@
+"""Trace-time patches that only ExecuTorch needs; one file each."""

@@ -9,6 +9,7 @@ from executorch.backends.xnnpack.partition.config import ALL_PARTITIONER_CONFIGS
 from executorch.backends.xnnpack.partition.config.generic_node_configs import (
     GenericNodePartitionerConfig,
     SliceCopyConfig,
+    UnsqueezeCopyConfig,
     ViewCopyConfig,
 )
 from executorch.backends.xnnpack.partition.config.xnnpack_config import ConfigPrecisionType
@@ -44,7 +45,16 @@ class AnySlice(SliceCopyConfig):  # type: ignore[misc]
         )
 
 
-_OURS = (BatchedMatmul, AnySlice)
+class FixedUnsqueeze(UnsqueezeCopyConfig):  # type: ignore[misc]
+    """A new last axis; executorch's own rule takes shapes for which its serializer then fails."""
+
+    def check_constraints(self, node: torch.fx.Node, ep: ExportedProgram) -> bool:
+        """At most one axis may be dynamic: XNNPACK infers one size of a reshape."""
+        dynamic = sum(not isinstance(size, int) for size in node.meta["val"].shape)
+        return bool(dynamic <= 1 and super().check_constraints(node, ep))
+
+
+_OURS = (BatchedMatmul, AnySlice, FixedUnsqueeze)
 
 
 class XnnpackParts(ConfigerationBasedPartitioner):  # type: ignore[misc]
