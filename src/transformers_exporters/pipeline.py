@@ -14,6 +14,7 @@ from .doors import Backend
 from .hf.cache_layers import full_windows
 from .hf.exported import ExportedModel, LoweredPart
 from .hf.source import describe_source
+from .prepare.checkpoint import load_checkpoint
 from .prepare.flags import make_traceable, refuse_losses
 from .prepare.prepare import prepare
 from .prepare.record import Part
@@ -23,6 +24,8 @@ from .repair.passes import repair
 from .trace.capture import capture
 from .trace.record import Traced
 from .workarounds import Patching, collect
+
+__all__ = ["export_model", "export_part", "load_checkpoint", "trace_part"]
 
 _TRACE_PATCHES = f"{__package__}.trace.patches"
 

@@ -15,6 +15,7 @@ import torch
 
 from .axes import AxisNames
 from .resize import axis_size, resize
+from .shapes_only import run_forward
 
 logger = logging.getLogger(__name__)
 
@@ -81,11 +82,9 @@ def config_constants(model: torch.nn.Module) -> frozenset[int]:
 
 def runs(model: torch.nn.Module, inputs: Mapping[str, Any]) -> bool:
     """Whether the eager model accepts the inputs."""
-    import copy
-
     try:
         with torch.no_grad():
-            model(**copy.deepcopy(dict(inputs)))
+            run_forward(model, inputs)
     except Exception as error:  # any refusal counts: models raise whatever their ops raise
         logger.debug("refused: %s", error)
         return False

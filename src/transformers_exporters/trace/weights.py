@@ -5,26 +5,11 @@ from __future__ import annotations
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
-from torch.utils.weak import WeakTensorKeyDictionary
 
-from ..artifact.weights import CheckpointRef, TensorRef, WeightRef
+from ..artifact.weights import WeightRef
+from ..prepare.references import reference_of
 
-# Parameters that were built without values, and the file in which their values lie.
-_CHECKPOINTS: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 _HELD = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
-
-
-def remember(parameter: torch.Tensor, reference: CheckpointRef) -> None:
-    """Note that a parameter's values lie in a checkpoint file."""
-    _CHECKPOINTS[parameter] = reference
-
-
-def reference_of(tensor: torch.Tensor) -> WeightRef:
-    """Where a tensor's values are."""
-    known: CheckpointRef | None = _CHECKPOINTS.get(tensor)
-    if known is not None:
-        return known
-    return TensorRef(tensor.detach(), str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape))
 
 
 def weight_refs(program: ExportedProgram) -> dict[str, WeightRef]:

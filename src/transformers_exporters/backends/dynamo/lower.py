@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from ...artifact.weights import CheckpointRef, TensorSource, write_safetensors
+from ...artifact.weights import TensorSource, write_safetensors
 from ...trace.record import Traced
 from ..contract import Lowered
 from .config import DynamoConfig
@@ -22,13 +22,9 @@ WEIGHTS = "model.safetensors"
 
 
 def lower(traced: Traced, config: DynamoConfig) -> Lowered:
-    """Hand the program on, with the values of weights that were only referenced filled in (mapped, not copied)."""
-    program = traced.program
-    for name, reference in traced.weights.items():
-        if isinstance(reference, CheckpointRef) and name in program.state_dict:
-            program.state_dict[name] = _mapped(reference, program.state_dict[name])
+    """Hand the program on: weights of a checkpoint are mapped from its file already."""
     spec = dataclasses.replace(traced.spec, options={"aot_compile": config.aot_compile})
-    return Lowered(spec=spec, program=program, weights=traced.weights)
+    return Lowered(spec=spec, program=traced.program, weights=traced.weights)
 
 
 def save(components: Sequence[Lowered], directory: Path, weights: Path | None = None) -> dict[str, tuple[str, ...]]:
@@ -54,15 +50,6 @@ def save(components: Sequence[Lowered], directory: Path, weights: Path | None = 
                 torch._inductor.aoti_compile_and_package(flat_call(program), package_path=str(package))
             files[name] += (package.name,)
     return files
-
-
-def _mapped(reference: CheckpointRef, like: torch.Tensor) -> torch.Tensor:
-    """A parameter or buffer over the bytes of a checkpoint file, read by the system page by page."""
-    storage = torch.UntypedStorage.from_file(str(reference.file), False, reference.offset + reference.length)
-    dtype = getattr(torch, reference.dtype)
-    flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload]
-    values = flat[reference.offset :].view(dtype).view(reference.shape)
-    return torch.nn.Parameter(values, requires_grad=False) if isinstance(like, torch.nn.Parameter) else values
 
 
 def _write_shared(components: Sequence[Lowered], directory: Path) -> dict[str, dict[str, str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,11 +13,16 @@ import torch.utils._pytree as pytree
 
 from ...errors import UnsupportedModelError
 from ...hf.cache_layers import full_windows
+from ...hf.pytrees import register_known_caches, register_objects_in
 from ..flags import make_traceable, refuse_losses
 from ..record import Part
+from ..references import is_referenced
+from ..shapes_only import run_forward, without_values
 from ..untouched import untouched
 from .merge import merge_steps
 from .record_calls import recorded, run_generate
+
+logger = logging.getLogger(__name__)
 
 _CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
 
@@ -71,16 +76,24 @@ def split_for_generation(
     *,
     generation_config: Any = None,
     multi_token_decode: bool = False,
+    read_values: bool = False,
 ) -> Split:
-    """Like `decompose_for_generation`, as records for the pipeline."""
+    """Like `decompose_for_generation`, as records for the pipeline.
+
+    Args:
+        model: See there.
+        inputs: See there.
+        generation_config: See there.
+        multi_token_decode: See there.
+        read_values: Record real values also where the weights are only referenced; a trace needs none, a comparison does.
+    """
     if not hasattr(model, "generate"):
         raise UnsupportedModelError(f"{type(model).__name__} has no generate method; use export or export_model.")
     refuse_losses(inputs)
     with untouched(model), full_windows():
         make_traceable(model, experts=None)
-        with recorded(model) as calls:
-            run_generate(model, inputs, 3 if multi_token_decode else 2, generation_config)
         needed = 3 if multi_token_decode else 2
+        calls = _record(model, inputs, needed, generation_config, read_values)
         if len(calls) < needed:
             raise UnsupportedModelError(
                 f"{type(model).__name__}.generate ran forward {len(calls)} times for {needed} tokens; "
@@ -106,6 +119,22 @@ def split_for_generation(
     if static and multi_token_decode:
         return Split([decode_part], metadata)
     return Split([Part("prefill", model, prefill, full_windows=True), decode_part], metadata)
+
+
+def _record(
+    model: torch.nn.Module, inputs: Mapping[str, Any], tokens: int, generation_config: Any, read_values: bool
+) -> list[Any]:
+    """The forwards of one `generate`; without reading the weights where they are only referenced."""
+    if is_referenced(model) and not read_values:
+        try:
+            with without_values(model), recorded(model, shapes_only=True) as calls:
+                run_generate(model, inputs, tokens, generation_config)
+            return calls
+        except Exception as error:  # a step that needs values: whatever op meets the meta device first
+            logger.info("generate needs the weights' values (%s); reading them", error)
+    with recorded(model) as calls:
+        run_generate(model, inputs, tokens, generation_config)
+    return calls
 
 
 def _add_mask(model: torch.nn.Module, call: dict[str, Any], cache_name: str | None) -> None:
@@ -140,9 +169,9 @@ def _without_empty_cache(
         return call
     shorter = {name: value for name, value in call.items() if name != cache_name}
     with torch.no_grad():
-        before = model(**copy.deepcopy(call))
+        before = run_forward(model, call)
         try:
-            after = model(**copy.deepcopy(shorter))
+            after = run_forward(model, shorter)
         except Exception:  # whatever the model raises without a cache: it needs one
             return call
     same = len(_leaves(before)) == len(_leaves(after))
@@ -150,8 +179,6 @@ def _without_empty_cache(
 
 
 def _leaves(value: Any) -> list[Any]:
-    from ...hf.pytrees import register_known_caches, register_objects_in
-
     register_known_caches()
     register_objects_in(value)
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]

@@ -10,12 +10,15 @@ from typing import Any
 
 import torch
 
+from ..shapes_only import to_device
+
 
 @contextmanager
-def recorded(module: torch.nn.Module) -> Iterator[list[dict[str, Any]]]:
+def recorded(module: torch.nn.Module, shapes_only: bool = False) -> Iterator[list[dict[str, Any]]]:
     """While held, every call of `module.forward` adds its kwargs to the list; the module is put back afterwards.
 
-    Kwargs are copied before the call, since a forward writes into its cache. Positional arguments are named by the
+    With `shapes_only` the module's weights are on `meta` (`without_values`): its forwards run for their shapes, the
+    logits that `generate` reads are zeros, and the recorded caches are zeros too. Kwargs are copied before the call, since a forward writes into its cache. Positional arguments are named by the
     forward's signature.
     """
     calls: list[dict[str, Any]] = []
@@ -23,8 +26,15 @@ def recorded(module: torch.nn.Module) -> Iterator[list[dict[str, Any]]]:
     signature = inspect.signature(original)
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        calls.append(copy.deepcopy(_by_name(signature, args, kwargs)))
-        return original(*args, **kwargs)
+        named = _by_name(signature, args, kwargs)
+        calls.append(to_device(copy.deepcopy(named), "cpu") if shapes_only else copy.deepcopy(named))
+        if not shapes_only:
+            return original(*args, **kwargs)
+        outputs = original(**to_device(named, "meta"), return_dict=True)
+        for name in ("logits", "last_hidden_state"):
+            if isinstance(outputs.get(name), torch.Tensor):
+                outputs[name] = torch.zeros_like(outputs[name], device="cpu")
+        return outputs
 
     # `generate` reads the forward's signature to know what it may pass.
     forward.__signature__ = signature  # type: ignore[attr-defined]
