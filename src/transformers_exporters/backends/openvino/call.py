@@ -94,7 +94,7 @@ def shape_of(value: Output) -> Output:
 def _bind(node: torch.fx.Node) -> dict[str | int, Any]:
     schema = getattr(node.target, "_schema", None)
     if schema is None:
-        return {**dict(enumerate(node.args)), **node.kwargs}
+        return dict([*enumerate(node.args), *node.kwargs.items()])
     bound: dict[str | int, Any] = {}
     for i, argument in enumerate(schema.arguments):
         if i < len(node.args):

@@ -37,7 +37,7 @@ _SYNONYMS = {
 }
 
 
-class _Base(Decoder):  # type: ignore[misc]  # the binding has no stubs
+class _Base(Decoder):
     """What the frontend asks of every decoder; the answers that are the same for all of them."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class Conversion:
     def _translate(self, context: Any) -> list[Output]:
         node = self._nodes[context.get_values_from_const_input(0)]
         if node.target is operator.getitem:
-            return [self._results[node.args[0]][node.args[1]]]  # type: ignore[index]
+            return [self._results[node.args[0]][node.args[1]]]
         inputs = {source: context.get_input(i + 1) for i, source in enumerate(node.all_input_nodes)}
         try:
             made = self._table[lookup_name(node)](Call(node, inputs))

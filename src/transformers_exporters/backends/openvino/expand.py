@@ -70,13 +70,16 @@ def _trace(node: Node) -> GraphModule:
         args, kwargs = pytree.tree_unflatten([next(feed) if isinstance(x, Node) else x for x in leaves], structure)
         if rule is not None:
             return rule(*args, **kwargs)
-        return target.decompose(*args, **kwargs)  # type: ignore[union-attr, operator]
+        return target.decompose(*args, **kwargs)  # type: ignore[union-attr]
 
     mode = detect_fake_mode([v for v in pytree.tree_leaves((values, node.meta["val"])) if isinstance(v, torch.Tensor)])
     if mode is None:
         raise CannotExpand(str(target))
     with torch.no_grad(), mode:
-        return make_fx(run, tracing_mode="real")(*values)
+        body = make_fx(run, tracing_mode="real")(*values)
+    if any(str(inner.target).startswith("prims.") for inner in body.graph.nodes):
+        raise CannotExpand(f"{target}: its decomposition is in torch's primitives")
+    return body
 
 
 def _replace(graph: torch.fx.Graph, node: Node, body: GraphModule) -> None:

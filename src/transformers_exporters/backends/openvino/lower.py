@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy, os
-
-
+import copy
+import re
 
 import openvino.frontend.pytorch  # registers the decoder's binding  # noqa: F401
 import torch
@@ -20,14 +19,17 @@ from ...trace.record import Traced
 from ..contract import Lowered
 from .config import OpenVINOConfig
 from .constants import Constants
-from .decoder import Conversion, GraphDecoder, op_name
+from .decoder import Conversion, GraphDecoder, lookup_name, op_name
 from .expand import expand
 from .functional import NotFunctional, make_functional
 from .ports import with_ports
+from .stateful import fold_state
 from .translations import translations
 
 # Ops that the frontend was seen to have no rule for in this process: decomposed at once the next time.
 _unconverted: set[str] = set()
+
+_NAMES = re.compile(r"[\w.]+\.\w+|<built-in function \w+>")
 
 
 def lower(traced: Traced, config: OpenVINOConfig) -> Lowered:
@@ -42,11 +44,14 @@ def lower(traced: Traced, config: OpenVINOConfig) -> Lowered:
     program = _functional(traced.program)
     model = _convert(program, traced)
     model = with_ports(model, traced.spec, _placeholders(program))
+    spec = traced.spec
+    if config.stateful and spec.state:
+        model, spec = fold_state(model, spec)
     if config.compress_to_fp16:
         from openvino._offline_transformations import compress_model_transformation
 
         compress_model_transformation(model)
-    return Lowered(spec=traced.spec, program=model)
+    return Lowered(spec=spec, program=model)
 
 
 def _functional(program: ExportedProgram) -> ExportedProgram:
@@ -55,8 +60,7 @@ def _functional(program: ExportedProgram) -> ExportedProgram:
     made._graph_module = GraphModule(program.graph_module, copy.deepcopy(program.graph))
     try:
         make_functional(made.graph)
-    except NotFunctional as e:
-        print("NOTFUNCTIONAL",e)
+    except NotFunctional:
         # Slow (it runs the whole graph under fake tensors), but knows every in-place op and view.
         made = program.run_decompositions({})
     for node in reversed(made.graph.nodes):
@@ -79,8 +83,7 @@ def _convert(program: ExportedProgram, traced: Traced) -> Model:
         except LoweringError:
             raise
         except Exception as error:  # the binding raises a class a failure
-            names = {op_name(node) for node in conversion.failed if node not in conversion.errors}
-            if os.environ.get("OVDBG"): print("round", names, _gist(str(error)))
+            names = _without_rule(conversion, str(error))
             if not expand(program.graph_module, names):
                 raise LoweringError(_explain(traced.spec, conversion, error)) from error
             _unconverted.update(names)
@@ -88,6 +91,23 @@ def _convert(program: ExportedProgram, traced: Traced) -> Model:
         if conversion.failed:
             raise LoweringError(_explain(traced.spec, conversion, None))
         return model
+
+
+def _without_rule(conversion: Conversion, report: str) -> set[str]:
+    """The ops to decompose: those that the frontend has no rule for; if it has one for all, those that failed first.
+
+    A node that takes another failed node's result fails with it, and must not be decomposed for that.
+    """
+    failed = dict.fromkeys(conversion.failed)
+    if conversion.errors:
+        return set()
+    roots = [node for node in failed if not any(source in failed for source in node.all_input_nodes)]
+    missing = {
+        op_name(node)
+        for node in failed
+        if lookup_name(node) in _NAMES.findall(report.partition("No conversion rule")[2])
+    }
+    return missing or {op_name(node) for node in roots}
 
 
 def _decoder(program: ExportedProgram, conversion: Conversion) -> GraphDecoder:
@@ -100,7 +120,7 @@ def _decoder(program: ExportedProgram, conversion: Conversion) -> GraphDecoder:
     returned = program.graph.output_node().args[0]
     outputs = [
         node
-        for node, spec in zip(returned, signature.output_specs, strict=True)  # type: ignore[arg-type]
+        for node, spec in zip(returned, signature.output_specs, strict=True)
         if spec.kind is OutputKind.USER_OUTPUT
         and isinstance(node, Node)
         and isinstance(node.meta.get("val"), torch.Tensor)
@@ -121,7 +141,9 @@ def _explain(spec: ComponentSpec, conversion: Conversion, error: Exception | Non
         return f"OpenVINO cannot convert {spec.name!r}: {_gist(str(error))}."
     node = next((n for n in conversion.failed if n.op == "call_function"), conversion.failed[0])
     own = conversion.errors.get(node)
-    said = f" ({type(own).__name__}: {_gist(str(own))})" if own is not None else f" ({_gist(str(error))})" if error else ""
+    said = (
+        f" ({type(own).__name__}: {_gist(str(own))})" if own is not None else f" ({_gist(str(error))})" if error else ""
+    )
     return f"OpenVINO cannot convert {op_name(node)} in {spec.name!r}, called at {source_line(node)}{said}."
 
 
@@ -138,5 +160,3 @@ def _gist(text: str) -> str:
     lines = [line.strip(" -") for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if "failed at src" not in line and "FrontEnd API" not in line]
     return " ".join((telling or lines)[:6])[:400]
-
-

@@ -12,8 +12,8 @@ from ..call import Call, cast, constant, shape_of
 def _index_put(call: Call) -> Output:
     """`self[indices] = values`, or `+=` where the op accumulates."""
     node_indices = list(call["indices"])
-    traced = [None if i is None else call.traced_item("indices", n) for n, i in enumerate(node_indices)]
-    used = [n for n, index in enumerate(traced) if index is not None]
+    used = [n for n, index in enumerate(node_indices) if index is not None]
+    traced = {n: call.traced_item("indices", n) for n in used}
     if len(used) == 1 and traced[used[0]].dtype == torch.bool:
         return _masked(call, used[0], node_indices[used[0]], traced[used[0]].dim())
     if any(traced[n].dtype == torch.bool for n in used):

@@ -29,7 +29,13 @@ def _pieces(call: Call) -> Sequence[Output]:
 
 
 def _dynamic_pieces(call: Call, value: Output, axis: int, count: int) -> Sequence[Output]:
-    given = call["split_size"] if "split_size" in call.names else call["split_sizes"] if "split_sizes" in call.names else None
+    given = (
+        call["split_size"]
+        if "split_size" in call.names
+        else call["split_sizes"]
+        if "split_sizes" in call.names
+        else None
+    )
     if isinstance(given, list):
         lengths = [ops.reshape(_number(item), constant([1], Type.i64), False).output(0) for item in given]
         return ops.variadic_split(value, constant(axis, Type.i64), ops.concat(lengths, 0)).outputs()

@@ -1,0 +1,59 @@
+"""`scaled_dot_product_attention`, with torch's answer for a row that may attend to nothing: zeros, not NaN."""
+
+from __future__ import annotations
+
+from openvino import Output, Type
+from openvino import opset15 as ops
+
+from ..call import Call, cast, constant, shape_of
+
+
+def _attention(call: Call) -> Output:
+    """One `ScaledDotProductAttention` node, which OpenVINO's plugins fuse with the cache around it.
+
+    OpenVINO's softmax over a fully masked row is 0/0 (openvinotoolkit/openvino#35959, open; seen on 2026.4.1 with
+    left-padded batches of every decoder). Such rows are unmasked for the node and zeroed behind it.
+    """
+    query, key, value = (call[name] for name in ("query", "key", "value"))
+    if call["dropout_p"]:
+        raise NotImplementedError("attention with dropout")
+    if call["enable_gqa"]:
+        groups = call.traced("query").shape[1] // call.traced("key").shape[1]
+        key, value = _repeat(key, groups), _repeat(value, groups)
+    kind = query.get_element_type()
+    scale = call.tensor("scale", kind) if call["scale"] is not None else None
+    mask = call["attn_mask"]
+    if mask is None:
+        return ops.scaled_dot_product_attention(query, key, value, None, scale, bool(call["is_causal"])).output(0)
+    last = constant([-1], Type.i64)
+    if mask.get_element_type() == Type.boolean:
+        sees = ops.reduce_logical_or(mask, last, True).output(0)
+        mask = ops.logical_or(mask, ops.logical_not(sees)).output(0)
+    else:
+        mask = cast(mask, kind)
+        sees = ops.greater(ops.reduce_max(mask, last, True), constant(float("-inf"), kind)).output(0)
+        mask = ops.select(sees, mask, constant(0, kind)).output(0)
+    made = ops.scaled_dot_product_attention(query, key, value, mask, scale, False)
+    return ops.select(sees, made, constant(0, kind)).output(0)
+
+
+def _repeat(value: Output, groups: object) -> Output:
+    """Each head of float [batch, heads, length, size] `groups` times, one after the other."""
+    if groups == 1:
+        return value
+    times = groups if isinstance(groups, int) else None
+    if times is None:
+        raise NotImplementedError("grouped attention with a dynamic number of heads")
+    wide = ops.unsqueeze(value, constant(2, Type.i64))
+    wide = ops.broadcast(wide, constant([1, 1, times, 1, 1], Type.i64), "BIDIRECTIONAL")
+    sizes = shape_of(value)
+    axis = constant(0, Type.i64)
+    heads = ops.multiply(ops.gather(sizes, constant([1], Type.i64), axis), constant([times], Type.i64))
+    shape = ops.concat(
+        [ops.gather(sizes, constant([0], Type.i64), axis), heads, ops.gather(sizes, constant([2, 3], Type.i64), axis)],
+        0,
+    )
+    return ops.reshape(wide, shape, False).output(0)
+
+
+TRANSLATIONS = {"aten.scaled_dot_product_attention.default": _attention}
