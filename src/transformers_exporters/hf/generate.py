@@ -16,6 +16,7 @@ import torch.utils._pytree as pytree
 from ..errors import UnsupportedModelError
 from .cache_layers import full_windows
 from .pytrees import copy_tensors, find_class, register_known_caches
+from .static_state import allocate, complete_masks, run_in_place, stays_in_place
 
 if TYPE_CHECKING:
     from .exported import ExportedComponent, ExportedModel
@@ -85,18 +86,29 @@ def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
     name = next((n for n in _CACHE_NAMES if kwargs.get(n) is not None), None)
     cache = kwargs.get(name) if name else None
     component = exported["decode"] if "prefill" not in exported or _filled(cache) else exported["prefill"]
+    static = bool(exported.manifest.generation.get("static"))
+    if static and cache is not None and name is not None and kwargs.get("input_ids") is not None:
+        allocate(cache, component.spec, name, kwargs["input_ids"].shape[0])
+        if _filled(cache):
+            window = getattr(exported.config.get_text_config(), "sliding_window", None)
+            kwargs = complete_masks(component.spec, kwargs, int(cache.get_seq_length()), window)
     inputs = _complete(component, dict(kwargs), cache, name)
+    run = run_in_place if static and _filled(cache) and stays_in_place(component) else _run
     steps = _one_by_one(component, inputs)
     outputs = None
     logits = []
     for step in steps:
         if outputs is not None and name is not None:
             step = {**step, name: outputs[_cache_field(outputs)]}
-        outputs = component(**step)
+        outputs = run(component, step)
         logits.append(outputs["logits"])
     if len(logits) > 1 and outputs is not None:
         outputs["logits"] = torch.cat(logits, dim=1)
-    return _write_back(outputs, cache, bool(exported.manifest.generation.get("static")))
+    return _write_back(outputs, cache, static)
+
+
+def _run(component: ExportedComponent, step: dict[str, Any]) -> Any:
+    return component(**step)
 
 
 def _filled(cache: Any) -> bool:
@@ -149,7 +161,7 @@ def _cache_field(outputs: Any) -> str:
 
 def _write_back(outputs: Any, cache: Any, static: bool) -> Any:
     """Keep the caller's static cache: the values of the step go into its own tensors, where the engine did not put them."""
-    if not static or cache is None:
+    if not static or not _filled(cache):
         return outputs
     field = _cache_field(outputs)
     copy_tensors(outputs[field], cache)

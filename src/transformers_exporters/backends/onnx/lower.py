@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import onnx_ir as ir
 import torch
+from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
 from ...artifact.spec import ComponentSpec
 from ...artifact.weights import WeightRef
@@ -17,6 +19,7 @@ from ...errors import LoweringError
 from ...trace.record import Traced
 from ..contract import Lowered
 from .config import OnnxConfig
+from .in_place import prove_in_place
 from .names import name_values
 from .optimize import optimize
 from .store import write_components
@@ -49,10 +52,16 @@ def lower(traced: Traced, config: OnnxConfig) -> Lowered:
         raise LoweringError(_explain(traced, error)) from error
     assert program is not None
     name_values(program.model, traced.spec)
-    if config.optimize:
-        optimize(program.model)
+    rewritten = optimize(program.model, traced.weights.keys()) if config.optimize else {}
+    _drop_traces(program.model)
     _say_missing_kernels(traced.spec)
-    return Lowered(spec=traced.spec, program=program, weights=_held_by(program.model, traced.weights))
+    spec = dataclasses.replace(traced.spec, options={"in_place": list(prove_in_place(program.model, traced.spec))})
+    return Lowered(
+        spec=spec,
+        program=program,
+        weights=_held_by(program.model, traced.weights),
+        notes={"graph_fixes": rewritten} if rewritten else {},
+    )
 
 
 def save(components: Sequence[Lowered], directory: Path, weights: Path | None = None) -> dict[str, tuple[str, ...]]:
@@ -67,6 +76,13 @@ def save(components: Sequence[Lowered], directory: Path, weights: Path | None = 
         File names relative to `directory`, by component; the graph first.
     """
     return write_components(components, directory)
+
+
+def _drop_traces(model: ir.Model) -> None:
+    """The converter writes each node's torch source and stack trace into the graph: most of a file without weights."""
+    ClearMetadataAndDocStringPass()(model)
+    for value in ir.convenience.create_value_mapping(model.graph).values():
+        value.metadata_props.clear()
 
 
 def _held_by(model: ir.Model, weights: Mapping[str, WeightRef]) -> dict[str, WeightRef]:
