@@ -82,7 +82,7 @@ class ExportConfig:
             raise ConfigError(f"{cls.__name__} has no field {unknown[0]!r}; its fields are {', '.join(sorted(known))}.")
         fields["dynamic_shapes"] = _decode_shapes(fields.get("dynamic_shapes"))
         if isinstance(fields.get("quantizer"), Mapping):
-            from .quantize import quantizer_from_dict
+            from .quantize import quantizer_from_dict  # type: ignore[attr-defined]
 
             fields["quantizer"] = quantizer_from_dict(fields["quantizer"])
         return cls(**fields)

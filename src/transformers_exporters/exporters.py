@@ -12,7 +12,8 @@ from .configs import AutoExportConfig, ExportConfig
 from .doors import Backend, find_backend
 from .errors import ConfigError, InputError
 from .hf.exported import ExportedModel
-from .pipeline import Part, export_model, export_part
+from .pipeline import export_model, export_part
+from .prepare.record import Part
 
 __all__ = [
     "AutoHfExporter",
@@ -149,7 +150,7 @@ class HfExporter(ABC):
         shapes_only = isinstance(config, Mapping) and "dynamic_shapes" in config
         if isinstance(config, Mapping) and nested and not shapes_only:
             return {name: self.check_config(item) for name, item in config.items()}
-        return self.check_config(config)  # type: ignore[arg-type]
+        return self.check_config(config)
 
 
 class DynamoExporter(HfExporter):

@@ -190,9 +190,7 @@ class ExportedModel(Mapping[str, ExportedComponent]):
             opened: Session = open_door(root, manifest.components[name], **options)
             return opened
 
-        components = {
-            name: ExportedComponent(spec, None, open_session) for name, spec in manifest.components.items()
-        }
+        components = {name: ExportedComponent(spec, None, open_session) for name, spec in manifest.components.items()}
         config, generation_config = _load_configs(root, manifest.model)
         exported = cls(manifest, components, config, generation_config)
         exported.directory = root
@@ -214,9 +212,7 @@ class ExportedModel(Mapping[str, ExportedComponent]):
         with writing(directory) as target:
             files = save([part.lowered for part in self._parts], target)
             self._source.write(target)
-            specs = {
-                name: _with_files(spec, tuple(files[name])) for name, spec in self.manifest.components.items()
-            }
+            specs = {name: _with_files(spec, tuple(files[name])) for name, spec in self.manifest.components.items()}
             saved = _replaced(self.manifest, components=specs, files=record_files(target))
             write_manifest(target, saved)
         self.directory = Path(directory)
@@ -279,7 +275,7 @@ def _load_configs(root: Path, model: ModelRecord) -> tuple[Any, Any]:
 
     config = generation_config = None
     if (root / "config.json").is_file():
-        cls = find_class(model.config_class) or AutoConfig
+        cls: Any = find_class(model.config_class) or AutoConfig
         config = cls.from_pretrained(root)
     if (root / "generation_config.json").is_file():
         generation_config = GenerationConfig.from_pretrained(root)

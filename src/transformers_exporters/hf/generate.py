@@ -61,13 +61,17 @@ def _class_of(source: type) -> type:
             raise TypeError("an exported model's forward takes keyword arguments only")
         return run_step(self.exported, kwargs)
 
-    def prepare_cache(self: Any, generation_config: Any, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def prepare_cache(
+        self: Any, generation_config: Any, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
         known = self.exported.manifest.generation
         if known.get("static") and model_kwargs.get("cache") is None:
             generation_config.cache_implementation = "static"
             generation_config.max_cache_len = max(known["max_cache_len"], generation_config.max_cache_len or 0)
         with full_windows():
-            return super(cls, self)._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)
+            return super(cls, self)._prepare_cache_for_generation(  # type: ignore[arg-type]
+                generation_config, model_kwargs, *args, **kwargs
+            )
 
     members = {
         "forward": forward,

@@ -8,6 +8,7 @@ one graph serves caches of every size.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 from collections.abc import Iterable, Iterator
@@ -90,7 +91,7 @@ def register_pytree_node(cls: type) -> None:
             pytree.register_pytree_node(
                 item,
                 flatten,
-                lambda children, context, item=item: unflatten(item, children, context),
+                functools.partial(unflatten, item),
                 serialized_type_name=class_path(item),
                 flatten_with_keys_fn=_flatten_with_keys,
                 to_dumpable_context=lambda context: context,
@@ -108,7 +109,7 @@ def register_known_caches() -> None:
 
 def register_objects_in(value: Any) -> None:
     """Register the classes of all objects inside `value` that hold tensors and that pytrees do not know yet."""
-    if isinstance(value, torch.Tensor) or isinstance(value, _PLAIN):
+    if isinstance(value, (torch.Tensor, *_PLAIN)):
         return
     if is_registered(type(value)):
         for child in pytree.tree_flatten(value, is_leaf=lambda item: item is not value)[0]:
@@ -120,7 +121,8 @@ def register_objects_in(value: Any) -> None:
 
 def _subclasses(cls: type) -> Iterator[type]:
     yield cls
-    for child in cls.__subclasses__():
+    child: type
+    for child in type.__subclasses__(cls):
         yield from _subclasses(child)
 
 
@@ -188,7 +190,7 @@ def _flatten_with_keys(value: Any) -> tuple[list[tuple[Any, Any]], str]:
 def unflatten(cls: type, children: Iterable[Any], context: Json) -> Any:
     """Rebuild an object from its children and the JSON string that `flatten` gave."""
     described = json.loads(context)
-    value = cls.__new__(cls)
+    value = cls.__new__(cls)  # type: ignore[call-overload]
     for name, item in described["attributes"].items():
         setattr(value, name, _decode(item))
     for name, child in zip(described["children"], children, strict=True):
@@ -230,7 +232,9 @@ def _derive(value: Any) -> None:
     if isinstance(value, cache_utils.Cache):
         value.offloading = False
         plain = all(type(layer) is cache_utils.DynamicLayer for layer in value.layers)
-        value.layer_class_to_replicate = cache_utils.DynamicLayer if plain and type(value) is cache_utils.DynamicCache else None
+        value.layer_class_to_replicate = (
+            cache_utils.DynamicLayer if plain and type(value) is cache_utils.DynamicCache else None
+        )
         return
     if not _is_cache_part(value):
         return

@@ -44,10 +44,10 @@ def make_traceable(model: torch.nn.Module, experts: str | None) -> None:
         if implementation not in _TRACEABLE_ATTENTION and hasattr(module, "set_attn_implementation"):
             target = "sdpa" if getattr(module, "_supports_sdpa", False) else "eager"
             _say_once(f"the attention implementation {implementation!r} cannot be exported; tracing with {target!r}")
-            module.set_attn_implementation(target)
+            module.set_attn_implementation(target)  # type: ignore[operator]
         can_set = getattr(type(module), "_can_set_experts_implementation", None)
         if experts is not None and can_set is not None and can_set():
-            module.set_experts_implementation(experts)
+            module.set_experts_implementation(experts)  # type: ignore[operator]
 
 
 def _say_once(message: str) -> None:

@@ -31,6 +31,6 @@ def reference_of(tensor: torch.Tensor) -> WeightRef:
 def mapped(reference: CheckpointRef) -> torch.Tensor:
     """A tensor over the bytes of the file: the system reads a page when it is first touched."""
     storage = torch.UntypedStorage.from_file(str(reference.file), False, reference.offset + reference.length)
-    flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload]
+    flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[arg-type]
     values: torch.Tensor = flat[reference.offset :].view(getattr(torch, reference.dtype)).view(reference.shape)
     return values

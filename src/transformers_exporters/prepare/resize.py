@@ -33,9 +33,9 @@ def resize(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], sizes: Mapp
         if not isinstance(value, torch.Tensor):
             return value
         for dim, name in enumerate(axes.get(leaf_path(path), ())):
-            if name in sizes and value.shape[dim] not in (0, sizes[name]):
+            if name is not None and name in sizes and value.shape[dim] not in (0, sizes[name]):
                 index = torch.arange(sizes[name], device=value.device) % value.shape[dim]
                 value = value.index_select(dim, index)
         return value
 
-    return pytree.tree_map_with_path(one, dict(kwargs))  # type: ignore[no-any-return]
+    return pytree.tree_map_with_path(one, dict(kwargs))

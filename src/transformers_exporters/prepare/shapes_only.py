@@ -47,7 +47,7 @@ def without_values(model: torch.nn.Module) -> Iterator[None]:
         torch.compiler._is_exporting_flag = exporting
         for table, original in held:
             table.clear()
-            table.update(original)
+            table.update(original)  # type: ignore[arg-type]
 
 
 def to_device(value: Any, device: str) -> Any:

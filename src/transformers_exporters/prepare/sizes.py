@@ -75,7 +75,7 @@ def config_constants(model: torch.nn.Module) -> frozenset[int]:
             for item in value:
                 visit(item)
 
-    if hasattr(config, "to_dict"):
+    if config is not None and hasattr(config, "to_dict"):
         visit(config.to_dict())
     return frozenset(found)
 
@@ -85,7 +85,7 @@ def runs(model: torch.nn.Module, inputs: Mapping[str, Any]) -> bool:
     try:
         with torch.no_grad():
             run_forward(model, inputs)
-    except Exception as error:  # any refusal counts: models raise whatever their ops raise
+    except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
         logger.debug("refused: %s", error)
         return False
     return True

@@ -16,10 +16,10 @@ from ..artifact.spec import ComponentSpec, TensorSpec
 from ..artifact.structure import leaf_paths
 from ..configs import ExportConfig
 from ..errors import TraceError
+from ..hf.pytrees import register_known_caches, register_objects_in
 from ..prepare.axes import AxisNames
 from ..prepare.record import Prepared
 from .dims import axis_ranges, name_symbols, request_shapes, shape_of
-from ..hf.pytrees import register_known_caches, register_objects_in
 from .ranges import prove_ranges
 from .record import Traced
 from .structure import structure_of
@@ -185,7 +185,7 @@ def _tensors(
     tensors: list[tuple[str, str, Any]] = []
     leaves: list[Any] = []
     for arg, path in zip(args, paths, strict=True):
-        value = values.get(getattr(arg, "name", None))
+        value = values.get(getattr(arg, "name", ""))
         if isinstance(value, torch.Tensor):
             leaves.append(len(tensors))
             tensors.append((path, str(value.dtype).removeprefix("torch."), shape_of(value, names)))

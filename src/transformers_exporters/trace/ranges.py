@@ -53,7 +53,9 @@ def prove_ranges(traced: Traced, prepared: Prepared) -> Traced:
         narrow = {name: ranges[name] for name in group if ranges[name].minimum > 1 or ranges[name].maximum is not None}
         if narrow:
             ranges.update(_widen(traced, prepared, narrow))
-    constraints.update({symbol: _bounds(narrowed[symbol], ranges.get(traced.symbols.get(str(symbol), ""))) for symbol in narrowed})
+    constraints.update(
+        {symbol: _bounds(narrowed[symbol], ranges.get(traced.symbols.get(str(symbol), ""))) for symbol in narrowed}
+    )
     _report_frozen(traced, prepared)
     return dataclasses.replace(traced, spec=dataclasses.replace(traced.spec, axes=ranges))
 
@@ -103,13 +105,13 @@ def _same(traced: Traced, prepared: Prepared, sizes: Mapping[str, int]) -> bool 
     try:
         with torch.no_grad():
             wanted = pytree.tree_leaves(prepared.model(**copy.deepcopy(inputs)))
-    except Exception as error:  # any refusal counts: models raise whatever their ops raise
+    except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
         logger.debug("%s refuses %s: %s", prepared.name, dict(sizes), error)
         return None
     try:
         with torch.no_grad():
             got = pytree.tree_leaves(traced.program.module(check_guards=False)(**copy.deepcopy(inputs)))
-    except Exception as error:  # a baked size fails in whatever op meets it first
+    except Exception as error:  # noqa: BLE001 - a baked size fails in whatever op meets it first
         logger.debug("%s: the program fails at %s: %s", prepared.name, dict(sizes), error)
         return False
     return len(wanted) == len(got) and all(map(_close, wanted, got))

@@ -57,6 +57,7 @@ def affine_scan(transition: Tensor, update: Tensor, initial: Tensor, rounds: int
         transition: float [batch, time, *heads, rows, rows].
         update: float [batch, time, *heads, rows, columns].
         initial: float [batch, *heads, rows, columns].
+        rounds: Doublings of the reach.
 
     Returns:
         float [batch, time + 1, *heads, rows, columns]: the initial state, then the state after every step.

@@ -63,9 +63,7 @@ def _write_shared(components: Sequence[Lowered], directory: Path) -> dict[str, d
             key = (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tensor.dtype)
             if key not in stored:
                 stored[key] = name if name not in stored.values() else f"{component.spec.name}.{name}"
-                sources.append(
-                    TensorSource(stored[key], str(tensor.dtype)[6:], tuple(tensor.shape), _reader(tensor))
-                )
+                sources.append(TensorSource(stored[key], str(tensor.dtype)[6:], tuple(tensor.shape), _reader(tensor)))
             mapping[name] = stored[key]
     write_safetensors(directory / WEIGHTS, sources)
     return names
@@ -74,7 +72,7 @@ def _write_shared(components: Sequence[Lowered], directory: Path) -> dict[str, d
 def _reader(tensor: torch.Tensor) -> Any:
     def read() -> memoryview:
         flat = tensor.detach().cpu().contiguous().flatten()
-        return memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else memoryview(b"")
+        return flat.view(torch.uint8).numpy().data if flat.numel() else memoryview(b"")
 
     return read
 
@@ -92,4 +90,3 @@ def _without_values(program: ExportedProgram) -> ExportedProgram:
 
 def _as_json(names: Mapping[str, str]) -> str:
     return json.dumps(dict(names), indent=0)
-

@@ -79,7 +79,13 @@ def _free_name(directory: Path, source: Path, index: int) -> str:
 
 def tensor_key(tensor: torch.Tensor) -> tuple[Any, ...]:
     """Equal for two tensors that show the same values in memory: tied weights, and weights shared by components."""
-    return (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+    return (
+        tensor.untyped_storage().data_ptr(),
+        tensor.storage_offset(),
+        tuple(tensor.shape),
+        tensor.stride(),
+        tensor.dtype,
+    )
 
 
 def _write_tensors(components: Sequence[Lowered], directory: Path) -> dict[tuple[Any, ...], CheckpointRef]:
@@ -112,7 +118,7 @@ def _write_tensors(components: Sequence[Lowered], directory: Path) -> dict[tuple
 
 def _in_memory(reference: WeightRef | None, value: ir.Value) -> torch.Tensor | None:
     if isinstance(reference, TensorRef):
-        return reference.tensor  # type: ignore[no-any-return]
+        return reference.tensor
     raw = getattr(value.const_value, "raw", None)
     if reference is None and isinstance(raw, torch.Tensor) and raw.device.type != "meta":
         return raw
@@ -121,7 +127,7 @@ def _in_memory(reference: WeightRef | None, value: ir.Value) -> torch.Tensor | N
 
 def _bytes(tensor: torch.Tensor) -> memoryview:
     flat = tensor.detach().cpu().contiguous().flatten()
-    return memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else memoryview(b"")
+    return flat.view(torch.uint8).numpy().data if flat.numel() else memoryview(b"")
 
 
 def _place(

@@ -111,7 +111,7 @@ def split_for_generation(
     metadata = {
         "cache_argument": cache_name,
         "static": static,
-        "max_cache_len": _length(decode.get(cache_name)) if static else None,
+        "max_cache_len": _length(decode[cache_name]) if static and cache_name else None,
         "multi_token_decode": multi_token_decode,
     }
     frozen = frozenset() if multi_token_decode else frozenset({"sequence", "query"})
@@ -130,7 +130,7 @@ def _record(
             with without_values(model), recorded(model, shapes_only=True) as calls:
                 run_generate(model, inputs, tokens, generation_config)
             return calls
-        except Exception as error:  # a step that needs values: whatever op meets the meta device first
+        except Exception as error:  # noqa: BLE001 - a step that needs values: whatever op meets the meta device first
             logger.info("generate needs the weights' values (%s); reading them", error)
     with recorded(model) as calls:
         run_generate(model, inputs, tokens, generation_config)
@@ -160,9 +160,7 @@ def _seen(cache: Any) -> int | None:
         return None
 
 
-def _without_empty_cache(
-    model: torch.nn.Module, call: dict[str, Any], cache_name: str | None
-) -> dict[str, Any]:
+def _without_empty_cache(model: torch.nn.Module, call: dict[str, Any], cache_name: str | None) -> dict[str, Any]:
     """Leave out a cache that holds nothing yet, where the model makes the same one by itself."""
     cache = call.get(cache_name) if cache_name else None
     if cache is None or any(isinstance(leaf, torch.Tensor) for leaf in _leaves(cache)):
@@ -172,7 +170,7 @@ def _without_empty_cache(
         before = run_forward(model, call)
         try:
             after = run_forward(model, shorter)
-        except Exception:  # whatever the model raises without a cache: it needs one
+        except Exception:  # noqa: BLE001 - whatever the model raises without a cache: it needs one
             return call
     same = len(_leaves(before)) == len(_leaves(after))
     return shorter if same else call

@@ -39,18 +39,20 @@ def recorded(module: torch.nn.Module, shapes_only: bool = False) -> Iterator[lis
     # `generate` reads the forward's signature to know what it may pass.
     forward.__signature__ = signature  # type: ignore[attr-defined]
     before = module.__dict__.get("forward")
-    module.forward = forward  # type: ignore[method-assign]
+    module.forward = forward
     try:
         yield calls
     finally:
         if before is None:
             del module.__dict__["forward"]
         else:
-            module.forward = before  # type: ignore[method-assign]
+            module.forward = before
 
 
 def _by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    positional = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
+    positional = [
+        p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)
+    ]
     named = dict(zip(positional, args, strict=False))
     return {key: value for key, value in {**named, **kwargs}.items() if value is not None and key != "return_dict"}
 
@@ -59,7 +61,9 @@ def run_generate(
     model: torch.nn.Module, inputs: Mapping[str, Any], new_tokens: int, generation_config: Any = None
 ) -> None:
     """Generate exactly `new_tokens` tokens greedily on a copy of `inputs`."""
-    options: dict[str, Any] = {} if generation_config is None else {"generation_config": copy.deepcopy(generation_config)}
+    options: dict[str, Any] = (
+        {} if generation_config is None else {"generation_config": copy.deepcopy(generation_config)}
+    )
     with torch.no_grad():
         model.generate(  # type: ignore[operator]
             **copy.deepcopy(dict(inputs)),

@@ -19,7 +19,8 @@ def linspace(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(start, end, steps, **options)
         dtype = options.get("dtype") or torch.get_default_dtype()
         options.pop("dtype", None)
-        index = torch.arange(steps, **options).to(torch.float32 if dtype.itemsize <= 4 else torch.float64)
+        counted = torch.arange(steps, **options)  # type: ignore[call-overload]
+        index = counted.to(torch.float32 if dtype.itemsize <= 4 else torch.float64)
         last = torch.sym_max(steps - 1, 1)
         step = (end - start) / last
         # Like the kernel, count from the nearer end, so that both ends are exact.

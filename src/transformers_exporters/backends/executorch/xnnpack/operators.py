@@ -21,7 +21,7 @@ def own_visitors(program: ExportedProgram, externals: Mapping[torch.fx.Node, Any
     return {visitor.target: visitor(program, externals, store) for visitor in (MatmulVisitor, SliceVisitor)}
 
 
-class MatmulVisitor(NodeVisitor):  # type: ignore[misc]  # executorch is untyped
+class MatmulVisitor(NodeVisitor):  # executorch is untyped
     """`batched_matmul` (see `ops.py`)."""
 
     target = "transformers_exporters.batched_matmul.default"
@@ -38,7 +38,7 @@ class MatmulVisitor(NodeVisitor):  # type: ignore[misc]  # executorch is untyped
         xnn_graph.xnodes.append(XNode(xnode_union=product, debug_handle=debug_handle))
 
 
-class SliceVisitor(NodeVisitor):  # type: ignore[misc]
+class SliceVisitor(NodeVisitor):
     """A step-1 slice of a fixed axis; the other axes may be dynamic (size 0: all of the axis)."""
 
     target = "aten.slice_copy.Tensor"
@@ -49,12 +49,12 @@ class SliceVisitor(NodeVisitor):  # type: ignore[misc]
         """Append the node to `xnn_graph`."""
         self.define_nodes_tensor_inputs_outputs(node, xnn_graph, vals_to_ids)
         source = node.args[0]
-        rank = source.meta["val"].dim()
-        axis = (node.args[1] if len(node.args) > 1 else 0) % rank
+        rank: int = source.meta["val"].dim()
+        axis: Any = (node.args[1] if len(node.args) > 1 else 0) % rank
         start = (node.args[2] if len(node.args) > 2 else 0) or 0
         width = source.meta["val"].shape[axis]
         offsets, sizes = [0] * rank, [0] * rank
-        offsets[axis] = start + width if start < 0 else start
+        offsets[axis] = start + width if start < 0 else start  # type: ignore[assignment]
         sizes[axis] = node.meta["val"].shape[axis]
         cut = XNNStaticSlice(
             num_dims=rank,

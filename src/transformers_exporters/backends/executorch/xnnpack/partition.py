@@ -20,7 +20,7 @@ from torch.export import ExportedProgram
 from .delegate import LeanXnnpack
 
 
-class BatchedMatmul(GenericNodePartitionerConfig):  # type: ignore[misc]  # executorch is untyped
+class BatchedMatmul(GenericNodePartitionerConfig):  # executorch is untyped
     """Our own batched product."""
 
     target_name = "batched_matmul.default"
@@ -30,7 +30,7 @@ class BatchedMatmul(GenericNodePartitionerConfig):  # type: ignore[misc]  # exec
         return [ConfigPrecisionType.FP32]
 
 
-class AnySlice(SliceCopyConfig):  # type: ignore[misc]
+class AnySlice(SliceCopyConfig):
     """A slice with fixed ends of a fixed axis; executorch's own rule wants every axis fixed."""
 
     def check_constraints(self, node: torch.fx.Node, ep: ExportedProgram) -> bool:
@@ -41,11 +41,11 @@ class AnySlice(SliceCopyConfig):  # type: ignore[misc]
         start = node.args[2] if len(node.args) > 2 and node.args[2] is not None else 0
         fixed = all(isinstance(v, int) for v in (start, source.shape[axis], result.shape[axis]))
         return bool(
-            fixed and step == 1 and 0 < result.shape[axis] and source.dim() <= 6 and self.check_common_constraints(node, ep)
+            fixed and step == 1 and result.shape[axis] > 0 and source.dim() <= 6 and self.check_common_constraints(node, ep)
         )
 
 
-class FixedUnsqueeze(UnsqueezeCopyConfig):  # type: ignore[misc]
+class FixedUnsqueeze(UnsqueezeCopyConfig):
     """A new last axis; executorch's own rule takes shapes for which its serializer then fails."""
 
     def check_constraints(self, node: torch.fx.Node, ep: ExportedProgram) -> bool:
@@ -57,7 +57,7 @@ class FixedUnsqueeze(UnsqueezeCopyConfig):  # type: ignore[misc]
 _OURS = (BatchedMatmul, AnySlice, FixedUnsqueeze)
 
 
-class XnnpackParts(ConfigerationBasedPartitioner):  # type: ignore[misc]
+class XnnpackParts(ConfigerationBasedPartitioner):
     """Tags every node that XNNPACK computes, in as few connected parts as possible."""
 
     def __init__(self) -> None:

@@ -21,7 +21,9 @@ def apply(graph: ir.Graph) -> int:
         if sizes is None:
             continue
         if all(isinstance(size, int) for size in sizes):
-            constant = ir.node("Constant", [], {"value": ir.tensor(list(sizes), dtype=ir.DataType.INT64)})
+            constant = ir.node(
+                "Constant", [], {"value": ir.tensor([int(str(size)) for size in sizes], dtype=ir.DataType.INT64)}
+            )
             graph.insert_before(node, constant)
             replacement = constant.outputs[0]
         elif sizes not in first:

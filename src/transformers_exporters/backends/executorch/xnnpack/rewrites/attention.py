@@ -94,7 +94,7 @@ def _ungroup(query: Node, key: Node, value: Node) -> tuple[Node, Node, int]:
     heads = query.meta["val"].shape[1]
     sources = [_before_repeat(key), _before_repeat(value)]
     if all(s is not None for s in sources) and sources[0].meta["val"].shape[1] == sources[1].meta["val"].shape[1]:
-        key, value = sources
+        key, value = sources  # type: ignore[assignment]
     own = key.meta["val"].shape[1]
     return key, value, heads // own if isinstance(own, int) and isinstance(heads, int) else 1
 

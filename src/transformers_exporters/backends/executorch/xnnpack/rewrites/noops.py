@@ -50,7 +50,7 @@ def _is_identity(node: Node) -> bool:
     if node.target is _aten.slice.Tensor:
         start = node.args[2] if len(node.args) > 2 else None
         step = node.args[4] if len(node.args) > 4 else 1
-        return start in (None, 0) and step == 1 and _same_shape(before, after)
+        return bool(start in (None, 0) and step == 1) and _same_shape(before, after)
     if node.target is _aten.expand.default:
         return _same_shape(before, after)
     if node.target in (_aten.mul.Tensor, _aten.mul.Scalar, _aten.div.Tensor):

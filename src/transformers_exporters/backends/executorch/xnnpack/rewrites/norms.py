@@ -84,7 +84,7 @@ def _column(program: ExportedProgram, width: int, like: torch.Tensor) -> Node:
     with program.graph.inserting_before(first):
         node = program.graph.placeholder(f"b_{name}")
     value = torch.full((1, width), 1.0 / width)
-    node.meta["val"] = like.fake_mode.from_tensor(value, static_shapes=True)
+    node.meta["val"] = like.fake_mode.from_tensor(value, static_shapes=True)  # type: ignore[attr-defined]
     program.state_dict[name] = value
     spec = InputSpec(InputKind.BUFFER, TensorArgument(node.name), name, persistent=True)
     program.graph_signature.input_specs.insert(0, spec)
