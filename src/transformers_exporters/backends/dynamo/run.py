@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from torch.export.passes import move_to_device_pass
 
 from ...artifact.spec import ComponentSpec, Json
 from ...errors import ArtifactError
@@ -80,7 +81,7 @@ def open_session(
         if name.endswith(".weights.json"):
             _attach(program, directory, directory / name)
     if target is not None:
-        program = torch.export.passes.move_to_device_pass(program, target)
+        program = move_to_device_pass(program, target)
     module = program.module(check_guards=False)
     in_spec = program.call_spec.in_spec
     assert in_spec is not None
@@ -114,7 +115,9 @@ def _import_classes(component: ComponentSpec) -> None:
             try:
                 cls = import_class(path)
             except (ImportError, AttributeError) as error:
-                raise ArtifactError(f"The artifact returns a {path}, which cannot be imported here: {error}.") from error
+                raise ArtifactError(
+                    f"The artifact returns a {path}, which cannot be imported here: {error}."
+                ) from error
             if not is_registered(cls):
                 register_pytree_node(cls)
 
@@ -140,10 +143,9 @@ def _flat_order(tree: Json) -> list[Any]:
         elif "value" in node:
             order.append((node["value"],))
         else:
-            children = next((node[kind] for kind in ("list", "tuple", "dict", "fields") if kind in node), [])
+            children: Any = next((node[kind] for kind in ("list", "tuple", "dict", "fields") if kind in node), [])
             for child in children.values() if isinstance(children, dict) else children:
                 visit(child)
 
     visit(tree)
     return order
-
