@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 
 import torch
-from executorch.exir import EdgeCompileConfig, EdgeProgramManager, to_edge
+from executorch.exir import EdgeProgramManager
 from executorch.exir.capture._config import ExecutorchBackendConfig
 from executorch.exir.passes import MemoryPlanningPass
 from torch.export import ExportedProgram
@@ -44,11 +44,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     program = _own_copy(traced.program)
     bounds = choose_bounds(program, traced.spec, traced.symbols, explicit=config.dynamic_shapes is not None)
     with bounds_applied(program, bounds):
-        target.rewrite(program)
-        edge = to_edge(
-            program, compile_config=EdgeCompileConfig(_check_ir_validity=False, preserve_ops=list(target.WHOLE))
-        )
-        edge = target.delegate(edge)
+        edge = target.delegate(program)
         drop_constants(edge.exported_program())
         results = arrange_results(
             edge.exported_program(), _input_names(traced), in_place=not config.alloc_graph_input
@@ -118,5 +114,6 @@ def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str,
             "repair that rewrites it."
         ) from error
     # The manager's own bytes hold a tied weight twice; `buffer`, `save` and `write_to_file` read this attribute.
-    planned._pte_data = write_program({"forward": planned})
+    if not planned._tensor_data:
+        planned._pte_data = write_program({"forward": planned})
     return planned

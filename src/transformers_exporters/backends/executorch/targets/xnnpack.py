@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from executorch.exir import EdgeProgramManager
+from executorch.exir import EdgeCompileConfig, EdgeProgramManager, to_edge
 from torch.export import ExportedProgram
 
 from ....trace.record import Traced
@@ -28,16 +26,13 @@ def check(traced: Traced) -> None:
     """XNNPACK takes every graph: what it does not compute runs in ExecuTorch's own kernels."""
 
 
-def rewrite(program: ExportedProgram) -> None:
-    """Say the graph, in place, in operators that XNNPACK computes."""
+def delegate(program: ExportedProgram) -> EdgeProgramManager:
+    """Say the graph in operators that XNNPACK computes, decompose the rest once, and hand XNNPACK its share."""
     for each in (noops, attention, matmul, norms, pooling, scalars):
         each.apply(program)
     program.graph.eliminate_dead_code()
     program.graph.lint()
-
-
-def delegate(edge: EdgeProgramManager) -> EdgeProgramManager:
-    """Hand every node that XNNPACK computes to it."""
+    edge = to_edge(program, compile_config=EdgeCompileConfig(_check_ir_validity=False, preserve_ops=list(WHOLE)))
     mark_inferred_sizes(edge.exported_program())
     edge = edge.to_backend(XnnpackParts())
     rename_to_runtime_id(edge.exported_program())

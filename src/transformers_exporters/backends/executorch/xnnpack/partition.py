@@ -17,6 +17,7 @@ from executorch.exir.backend.canonical_partitioners.config_partitioner import Co
 from executorch.exir.backend.partitioner import DelegationSpec
 from torch.export import ExportedProgram
 
+from ..layout import is_row_major
 from .delegate import LeanXnnpack
 
 
@@ -67,6 +68,23 @@ class XnnpackParts(ConfigerationBasedPartitioner):
         for config in configs:
             config.set_enabled_precision_types(None)
         super().__init__(DelegationSpec(LeanXnnpack.__name__, []), configs)
+
+    def get_matched_nodes_from_configs(self, ep: ExportedProgram) -> list[list[torch.fx.Node]]:
+        """The nodes that XNNPACK computes, without those next to a tensor that is not row-major.
+
+        A part takes and gives row-major memory whatever the graph says, so such a tensor would be read wrongly.
+        """
+        groups: list[list[torch.fx.Node]] = super().get_matched_nodes_from_configs(ep)
+        return [group for group in groups if all(_is_row_major(n) for node in group for n in _around(node))]
+
+
+def _around(node: torch.fx.Node) -> list[torch.fx.Node]:
+    return [node, *node.all_input_nodes]
+
+
+def _is_row_major(node: torch.fx.Node) -> bool:
+    value = node.meta.get("val")
+    return not isinstance(value, torch.Tensor) or is_row_major(value)
 
 
 def mark_inferred_sizes(program: ExportedProgram) -> int:
