@@ -16,5 +16,5 @@ BACKEND = Backend(
     },
     runs_on={"onnxruntime": Requirement("1.20", "1.32.0", builds=("onnxruntime-gpu", "onnxruntime-directml"))},
     patches=f"{__name__}.patches",
-    fixes=None,
+    fixes="transformers_exporters.backends.onnx.fixes",
 )
