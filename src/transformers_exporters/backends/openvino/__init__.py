@@ -10,10 +10,10 @@ BACKEND = Backend(
     save=f"{__name__}.save:save",
     open=f"{__name__}.run:open_session",
     requires={
-        "openvino": Requirement(minimum="2025.0", tested="2026.4.1"),
+        "openvino": Requirement(minimum="2026.0", tested="2026.4.1"),
         "torch": Requirement(minimum="2.9", tested="2.13.0"),
     },
-    runs_on={"openvino": Requirement(minimum="2025.0", tested="2026.4.1")},
+    runs_on={"openvino": Requirement(minimum="2026.0", tested="2026.4.1")},
     experts="batched_mm",
     patches=None,
     fixes=None,

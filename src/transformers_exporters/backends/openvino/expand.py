@@ -77,8 +77,8 @@ def _trace(node: Node) -> GraphModule:
         raise CannotExpand(str(target))
     with torch.no_grad(), mode:
         body = make_fx(run, tracing_mode="real")(*values)
-    if any(str(inner.target).startswith("prims.") for inner in body.graph.nodes):
-        raise CannotExpand(f"{target}: its decomposition is in torch's primitives")
+    if any(str(inner.target).startswith(("prims.", "aten.as_strided")) for inner in body.graph.nodes):
+        raise CannotExpand(f"{target}: its decomposition is about memory or torch's primitives")
     return body
 
 

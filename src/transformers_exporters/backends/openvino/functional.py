@@ -72,7 +72,8 @@ def make_functional(graph: Graph) -> int:
     """
     if not any(map(is_mutable, graph.nodes)):
         return 0
-    state, count = _State(), 0
+    state = _State()
+    replaced: list[Node] = []
     for node in list(graph.nodes):
         if node.op == "output":
             node.args = torch.fx.node.map_arg(node.args, lambda n: state.current.get(n, n))
@@ -86,12 +87,14 @@ def make_functional(graph: Graph) -> int:
             node.meta["split_of"] = originals[0]
         if is_mutable(node):
             _replace(graph, node, originals, state)
-            count += 1
+            replaced.append(node)
         elif (source := _viewed(node, originals)) is not None:
             state.source[node] = source
             state.views.setdefault(source, []).append(node)
+    for node in reversed(replaced):
+        graph.erase_node(node)
     graph.lint()
-    return count
+    return len(replaced)
 
 
 def _viewed(node: Node, originals: tuple[Any, ...]) -> Node | None:
@@ -135,7 +138,6 @@ def _replace(graph: Graph, node: Node, originals: tuple[Any, ...], state: _State
     _publish(base, value, state, cursor)
     # The in-place op returns the tensor that it wrote: later uses of its result are uses of that tensor.
     result = state.current.get(written, written)
-    node.replace_all_uses_with(result, delete_user_cb=lambda user: user is not result)
     state.current[node] = result
     state.source[node] = written
     state.views.setdefault(written, []).append(node)

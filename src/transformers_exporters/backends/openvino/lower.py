@@ -10,7 +10,7 @@ import torch
 from openvino import Model
 from openvino.frontend import FrontEndManager
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import InputKind, InputSpec, OutputKind
 from torch.fx import GraphModule, Node
 
 from ...artifact.spec import ComponentSpec
@@ -113,8 +113,8 @@ def _without_rule(conversion: Conversion, report: str) -> set[str]:
 def _decoder(program: ExportedProgram, conversion: Conversion) -> GraphDecoder:
     signature = program.graph_signature
     weights = {
-        spec.arg.name: spec.target
-        for spec in signature.input_specs
+        node.name: spec.target
+        for node, spec in _inputs(program)
         if spec.kind is not InputKind.USER_INPUT and spec.target is not None
     }
     returned = program.graph.output_node().args[0]
@@ -128,11 +128,19 @@ def _decoder(program: ExportedProgram, conversion: Conversion) -> GraphDecoder:
     return GraphDecoder(program.graph, program.graph_module, weights, conversion, outputs)
 
 
+def _inputs(program: ExportedProgram) -> list[tuple[Node, InputSpec]]:
+    """Placeholders and what they are. By position: copying a graph renames a placeholder called `input`."""
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    return list(zip(placeholders, program.graph_signature.input_specs, strict=True))
+
+
 def _placeholders(program: ExportedProgram) -> list[str]:
     """The placeholders of the user inputs that are tensors, in order."""
-    values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
-    names = [s.arg.name for s in program.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
-    return [name for name in names if isinstance(values.get(name), torch.Tensor)]
+    return [
+        node.name
+        for node, spec in _inputs(program)
+        if spec.kind is InputKind.USER_INPUT and isinstance(node.meta.get("val"), torch.Tensor)
+    ]
 
 
 def _explain(spec: ComponentSpec, conversion: Conversion, error: Exception | None) -> str:

@@ -1,0 +1,95 @@
+"""Forward graphs equal eager at sizes that were never traced, and have the names of the model's own inputs."""
+
+from typing import Any
+
+import torch
+
+from transformers_exporters import OpenVINOConfig, OpenVINOExporter
+
+
+def ids(batch: int, length: int) -> torch.Tensor:
+    return torch.randint(3, 100, (batch, length), generator=torch.Generator().manual_seed(length))
+
+
+def test_an_encoder_runs_at_any_size(bert: torch.nn.Module, check: Any) -> None:
+    inputs = [
+        {"input_ids": ids(b, s), "attention_mask": torch.ones(b, s, dtype=torch.long)} for b, s in ((2, 7), (1, 1), (3, 33))
+    ]
+    inputs[2]["attention_mask"][0, 20:] = 0
+    check(bert, *inputs)
+
+
+def test_one_sample_gives_a_graph_for_any_batch(bert: torch.nn.Module, check: Any) -> None:
+    check(bert, {"input_ids": ids(1, 6)}, {"input_ids": ids(4, 6)})
+
+
+def test_left_padded_rows_are_zeros_as_in_eager_not_nan(llama: torch.nn.Module, check: Any) -> None:
+    mask = torch.ones(2, 8, dtype=torch.long)
+    mask[0, :3] = 0
+    inputs = {"input_ids": ids(2, 8), "attention_mask": mask}
+    longer = {"input_ids": ids(3, 17), "attention_mask": torch.ones(3, 17, dtype=torch.long)}
+    longer["attention_mask"][1, :9] = 0
+    check(llama, inputs, longer)
+
+
+def test_ports_have_the_names_and_dtypes_of_the_spec(llama: torch.nn.Module) -> None:
+    inputs = {"input_ids": ids(2, 5), "attention_mask": torch.ones(2, 5, dtype=torch.long), "use_cache": False}
+    model = OpenVINOExporter().export(llama, inputs, OpenVINOConfig(dynamic=True))
+    assert [port.get_any_name() for port in model.inputs] == ["input_ids", "attention_mask"]
+    assert [port.get_element_type().to_dtype().__name__ for port in model.inputs] == ["int64", "int64"]
+    assert [port.get_any_name() for port in model.outputs] == ["logits"]
+    assert all(dimension.is_dynamic for dimension in model.inputs[0].get_partial_shape())
+
+
+def test_the_axes_carry_the_ranges_of_dim(llama: torch.nn.Module) -> None:
+    sequence = torch.export.Dim("sequence", min=2, max=40)
+    shapes = {"input_ids": {1: sequence}, "attention_mask": {1: sequence}}
+    inputs = {"input_ids": ids(2, 5), "attention_mask": torch.ones(2, 5, dtype=torch.long), "use_cache": False}
+    config = OpenVINOConfig(dynamic_shapes=shapes, prefer_deferred_runtime_asserts_over_guards=True)
+    model = OpenVINOExporter().export(llama, inputs, config)
+    batch, length = model.inputs[0].get_partial_shape()
+    assert batch.get_length() == 2
+    assert (length.get_min_length(), length.get_max_length()) == (2, 40)
+
+
+def test_unused_inputs_and_returned_inputs_keep_their_ports(check: Any) -> None:
+    class Passes(torch.nn.Module):
+        def forward(self, x: torch.Tensor, unused: torch.Tensor, flag: bool = True) -> Any:
+            y = x * 2
+            return {"x": x, "y": y, "again": y, "flags": x > 0, "count": torch.tensor(3)}
+
+    inputs = {"x": torch.randn(2, 3), "unused": torch.ones(2, 3)}
+    component = check(Passes(), inputs)
+    assert [t.port for t in component.spec.inputs] == ["input.x", "unused"]
+    names = [port.get_any_name() for port in component.session.compiled.outputs]
+    assert names == ["output.x", "y", "again", "flags", "count"]
+
+
+def test_16_bit_models_keep_their_dtype(llama: torch.nn.Module, tmp_path: Any) -> None:
+    import copy
+
+    from transformers_exporters.hf.exported import ExportedModel
+
+    for dtype, tolerance in ((torch.float16, 2e-3), (torch.bfloat16, 2e-2)):
+        model = copy.deepcopy(llama).to(dtype)
+        directory = tmp_path / str(dtype)
+        inputs = {"input_ids": ids(2, 5), "use_cache": False}
+        OpenVINOExporter().export_model(model, inputs, OpenVINOConfig(dynamic=True)).save_pretrained(directory)
+        got = ExportedModel.from_pretrained(directory)(**inputs).logits
+        with torch.no_grad():
+            wanted = model(**inputs).logits
+        assert got.dtype == dtype
+        assert (got - wanted).abs().max() <= tolerance * wanted.abs().max()
+        weights = sum(p.numel() * p.element_size() for p in model.parameters())
+        assert (directory / "model.bin").stat().st_size < 1.1 * weights
+
+
+def test_compress_to_fp16_halves_the_weights(llama: torch.nn.Module, tmp_path: Any) -> None:
+    inputs = {"input_ids": ids(2, 5), "use_cache": False}
+    exported = OpenVINOExporter().export_model(llama, inputs, OpenVINOConfig(dynamic=True, compress_to_fp16=True))
+    exported.save_pretrained(tmp_path / "half")
+    weights = sum(p.numel() * p.element_size() for p in llama.parameters())
+    assert (tmp_path / "half" / "model.bin").stat().st_size < 0.6 * weights
+    with torch.no_grad():
+        wanted = llama(**inputs).logits
+    assert (exported(**inputs).logits - wanted).abs().max() < 2e-3 * wanted.abs().max()

@@ -1,0 +1,71 @@
+"""The run door: numpy and OpenVINO alone, results of the caller's own, errors that say what to do."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from transformers_exporters import OpenVINOConfig, OpenVINOExporter
+from transformers_exporters.artifact.store import open_artifact
+from transformers_exporters.backends.openvino.run import open_session
+from transformers_exporters.errors import ArtifactError, ConfigError, InputError
+
+
+class Doubles(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 + 1
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory: Any) -> Any:
+    directory = tmp_path_factory.mktemp("run") / "artifact"
+    OpenVINOExporter().export_model(Doubles(), {"x": torch.randn(2, 3)}, OpenVINOConfig(dynamic=True)).save_pretrained(
+        directory
+    )
+    return directory
+
+
+def test_no_torch_is_imported(artifact: Any) -> None:
+    code = f"""
+import sys, numpy as np
+from pathlib import Path
+from transformers_exporters.artifact.store import open_artifact
+from transformers_exporters.backends.openvino.run import open_session
+root, manifest = open_artifact(Path({str(artifact)!r}))
+session = open_session(root, manifest.components["model"])
+y = session.run({{"x": np.ones((5, 3), np.float32)}})
+assert next(iter(y.values())).tolist() == [[3.0] * 3] * 5
+assert not {{"torch", "transformers"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_results_outlive_the_next_call(artifact: Any) -> None:
+    root, manifest = open_artifact(artifact)
+    session = open_session(root, manifest.components["model"], threads=1)
+    name = manifest.components["model"].outputs[0].name
+    first = session.run({"x": np.ones((2, 3), np.float32)})[name]
+    session.run({"x": np.zeros((2, 3), np.float32)})
+    assert first.tolist() == [[3.0] * 3] * 2
+    transposed = np.arange(6, dtype=np.float32).reshape(3, 2).T
+    assert session.run({"x": transposed})[name].tolist() == (transposed * 2 + 1).tolist()
+
+
+def test_an_unknown_device_and_a_broken_graph_are_errors(artifact: Any, tmp_path: Any) -> None:
+    root, manifest = open_artifact(artifact)
+    with pytest.raises(ConfigError, match="no device 'TPU'"):
+        open_session(root, manifest.components["model"], device="tpu")
+    for file in manifest.components["model"].files:
+        (tmp_path / file).write_bytes(b"nothing")
+    with pytest.raises(ArtifactError, match="cannot open model.xml"):
+        open_session(tmp_path, manifest.components["model"])
+
+
+def test_beam_idx_is_refused_without_state(artifact: Any) -> None:
+    root, manifest = open_artifact(artifact)
+    session = open_session(root, manifest.components["model"])
+    with pytest.raises(InputError, match="not stateful"):
+        session.run({"x": np.ones((2, 3), np.float32)}, beam_idx=[0, 1])

@@ -1,0 +1,37 @@
+"""Artifacts: every weight once, whatever the number of components, and files that OpenVINO opens by itself."""
+
+from typing import Any
+
+import openvino
+import torch
+
+from transformers_exporters import OpenVINOConfig, OpenVINOExporter
+from transformers_exporters.hf.exported import ExportedModel
+
+IDS = torch.tensor([[3, 4, 5, 6], [7, 8, 9, 10]])
+
+
+def test_prefill_and_decode_share_one_weights_file(llama: torch.nn.Module, tmp_path: Any) -> None:
+    inputs = {"input_ids": IDS, "attention_mask": torch.ones_like(IDS)}
+    OpenVINOExporter().export_model(
+        llama, inputs, OpenVINOConfig(dynamic=True), for_generation=True, multi_token_decode=True
+    ).save_pretrained(tmp_path / "artifact")
+    files = {file.name: file.stat().st_size for file in (tmp_path / "artifact").iterdir()}
+    assert {name for name in files if name.endswith((".xml", ".bin"))} == {"prefill.xml", "decode.xml", "weights.bin"}
+    parameters = sum(p.numel() * p.element_size() for p in llama.parameters())
+    assert files["weights.bin"] < 1.05 * parameters
+    reloaded = ExportedModel.from_pretrained(tmp_path / "artifact")
+    got = reloaded.generate(**inputs, max_new_tokens=6, do_sample=False)
+    assert got.tolist() == llama.generate(**inputs, max_new_tokens=6, do_sample=False).tolist()
+
+
+def test_one_component_opens_without_this_package(bert: torch.nn.Module, tmp_path: Any) -> None:
+    OpenVINOExporter().export_model(bert, {"input_ids": IDS}, OpenVINOConfig(dynamic=True)).save_pretrained(
+        tmp_path / "artifact"
+    )
+    compiled = openvino.Core().compile_model(tmp_path / "artifact" / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    ids = torch.randint(3, 100, (3, 9))
+    with torch.no_grad():
+        wanted = bert(input_ids=ids).last_hidden_state
+    got = torch.from_numpy(compiled({"input_ids": ids.numpy()})["last_hidden_state"])
+    torch.testing.assert_close(got, wanted, atol=1e-5, rtol=1e-4)
