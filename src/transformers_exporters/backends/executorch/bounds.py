@@ -14,9 +14,30 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ...artifact.spec import ComponentSpec
 
-#: Bounds of axes for which the caller states none: (a batch, any other axis), tried in this order until the largest
-#: tensor of the graph fits `LARGEST_TENSOR`. Smaller limits that the model itself states always win.
-LADDER = ((16, 1024), (16, 512), (8, 512), (4, 512), (2, 512), (2, 256), (2, 128), (2, 64), (2, 32), (2, 2))
+#: Bounds of axes for which the caller states none, by the start of their name; any other axis gets `DEFAULT_SIZE`.
+DEFAULTS = {"batch": 16, "height": 512, "width": 512, "samples": 160_000, "frames": 3000}
+DEFAULT_SIZE = 1024
+
+#: Where the largest tensor of the graph would not fit `LARGEST_TENSOR`, smaller bounds are tried in this order:
+#: (batch, fraction of image and audio axes, any other axis). Smaller limits that the model itself states always win,
+#: and no bound is below the size that was traced.
+LADDER = (
+    (16, 1.0, 1024),
+    (16, 1.0, 512),
+    (16, 0.5, 512),
+    (16, 0.25, 512),
+    (16, 0.125, 512),
+    (8, 0.25, 512),
+    (4, 0.25, 512),
+    (8, 0.125, 512),
+    (4, 0.125, 512),
+    (4, 0.0625, 512),
+    (4, 0.0625, 256),
+    (4, 0.0625, 128),
+    (4, 0.03, 64),
+    (2, 0.03, 32),
+    (2, 0.0, 2),
+)
 
 #: Bytes that one tensor may need at its bounds. The arena is a small multiple of it, and the Python runtime touches
 #: every page of the arena when it loads a method (measured: 4 GB take 16 s and 4 GB of RSS, executorch 1.5.1).
@@ -47,9 +68,9 @@ def choose_bounds(
             limits[symbol] = int(known.upper) if isinstance(known.upper, sympy.Integer) else None
     shapes = _float_shapes(program)
     bounds: dict[sympy.Symbol, int] = {}
-    for batch, size in LADDER:
+    for rung in LADDER:
         for symbol, limit in limits.items():
-            default = max(batch if names.get(symbol, "").startswith("batch") else size, _traced_size(shape_env, symbol))
+            default = max(_default(names.get(symbol, ""), *rung), _traced_size(shape_env, symbol))
             keep = limit is not None and (explicit or limit <= default)
             bounds[symbol] = limit if keep and limit is not None else default
         if _largest(shapes, shape_env, bounds) <= LARGEST_TENSOR:
@@ -94,12 +115,20 @@ def _shape_env(program: ExportedProgram) -> Any:
     return None
 
 
+def _default(name: str, batch: int, fraction: float, size: int) -> int:
+    kind = next((kind for kind in DEFAULTS if name.startswith(kind)), None)
+    if kind is None:
+        return size
+    return batch if kind == "batch" else int(DEFAULTS[kind] * fraction)
+
+
 def _named(shape_env: Any, symbols: Mapping[str, str]) -> dict[sympy.Symbol, str]:
     return {symbol: symbols[str(symbol)] for symbol in shape_env.var_to_range if str(symbol) in symbols}
 
 
 def _traced_size(shape_env: Any, symbol: sympy.Symbol) -> int:
-    hint = shape_env.var_to_val.get(symbol) if hasattr(shape_env, "var_to_val") else None
+    values = shape_env.backed_var_to_val if hasattr(shape_env, "backed_var_to_val") else shape_env.var_to_val
+    hint = values.get(symbol)
     return int(hint) if hint is not None and hint.is_Integer else 2
 
 

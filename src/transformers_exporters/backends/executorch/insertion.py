@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
+from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import detect_fake_mode
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
@@ -30,7 +31,8 @@ class Inserter:
             node = self._graph.call_function(op, args, kwargs)
         values = map_arg((args, kwargs), lambda n: n.meta["val"])
         mode = detect_fake_mode([n.meta.get("val") for n in node.all_input_nodes] + [self._before.meta.get("val")])
-        with mode if mode is not None else nullcontext(), torch.no_grad():
+        # Without the Python dispatcher some operators compute their shape in C++, which turns symbols into numbers.
+        with mode if mode is not None else nullcontext(), enable_python_dispatcher(), torch.no_grad():
             node.meta["val"] = op(*values[0], **values[1])
         for key in _INHERITED:
             if key in self._before.meta:

@@ -42,7 +42,9 @@ def _partitioner() -> Any:
     try:
         from executorch.backends.mlx import MLXPartitioner
     except ImportError as error:
-        raise MissingBackendError("This executorch has no MLX backend: install executorch >= 1.5.") from error
+        raise MissingBackendError(
+            "This executorch cannot write MLX programs: export with the macOS wheel of executorch >= 1.5, or for xnnpack."
+        ) from error
     return MLXPartitioner()
 
 

@@ -9,7 +9,7 @@ from torch.export import ExportedProgram
 from ....trace.record import Traced
 from ..xnnpack.delegate import rename_to_runtime_id
 from ..xnnpack.partition import XnnpackParts, mark_inferred_sizes
-from ..xnnpack.rewrites import attention, matmul, noops, norms, pooling, scalars
+from ..xnnpack.rewrites import attention, batch_norm, convolution, matmul, noops, norms, pooling, scalars
 
 _aten = torch.ops.aten
 
@@ -28,7 +28,7 @@ def check(traced: Traced) -> None:
 
 def delegate(program: ExportedProgram) -> EdgeProgramManager:
     """Say the graph in operators that XNNPACK computes, decompose the rest once, and hand XNNPACK its share."""
-    for each in (noops, attention, matmul, norms, pooling, scalars):
+    for each in (noops, attention, batch_norm, convolution, matmul, norms, pooling, scalars):
         each.apply(program)
     program.graph.eliminate_dead_code()
     program.graph.lint()

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from executorch.backends.xnnpack.partition.config import ALL_PARTITIONER_CONFIGS
+from executorch.backends.xnnpack.partition.config.gemm_configs import ConvolutionConfig
 from executorch.backends.xnnpack.partition.config.generic_node_configs import (
     GenericNodePartitionerConfig,
     SliceCopyConfig,
@@ -55,7 +56,18 @@ class FixedUnsqueeze(UnsqueezeCopyConfig):
         return bool(dynamic <= 1 and super().check_constraints(node, ep))
 
 
-_OURS = (BatchedMatmul, AnySlice, FixedUnsqueeze)
+class FixedConvolution(ConvolutionConfig):  # type: ignore[misc]
+    """Convolutions, without the 1-D ones that executorch's serializer cannot bring into two dimensions."""
+
+    def check_constraints(self, node: torch.fx.Node, ep: ExportedProgram) -> bool:
+        """At most one axis of a 1-D convolution may be dynamic."""
+        shapes = [node.meta["val"].shape, node.args[0].meta["val"].shape]
+        flat = len(shapes[0]) == 3
+        dynamic = max(sum(not isinstance(size, int) for size in shape) for shape in shapes)
+        return bool(not (flat and dynamic > 1) and super().check_constraints(node, ep))
+
+
+_OURS = (BatchedMatmul, AnySlice, FixedConvolution, FixedUnsqueeze)
 
 
 class XnnpackParts(ConfigerationBasedPartitioner):
