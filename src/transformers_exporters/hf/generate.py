@@ -91,28 +91,26 @@ def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
     cache = kwargs.get(name) if name else None
     component = exported["decode"] if "prefill" not in exported or _filled(cache) else exported["prefill"]
     static = bool(exported.manifest.generation.get("static"))
+    filled = False
     if static and cache is not None and name is not None and kwargs.get("input_ids") is not None:
         allocate(cache, component.spec, name, kwargs["input_ids"].shape[0])
-        if _filled(cache):
+        filled = _filled(cache)
+        if filled:
             window = getattr(exported.config.get_text_config(), "sliding_window", None)
             kwargs = complete_masks(component.spec, kwargs, int(cache.get_seq_length()), window)
     inputs = _complete(component, dict(kwargs), cache, name)
-    run = run_in_place if static and _filled(cache) and stays_in_place(component) else _run
+    in_place = filled and stays_in_place(component)
     steps = _one_by_one(component, inputs)
     outputs = None
     logits = []
     for step in steps:
-        if outputs is not None and name is not None:
+        if outputs is not None and name is not None and not in_place:
             step = {**step, name: outputs[_cache_field(outputs)]}
-        outputs = run(component, step)
+        outputs = run_in_place(component, step, cache) if in_place else component(**step)
         logits.append(outputs["logits"])
     if len(logits) > 1 and outputs is not None:
         outputs["logits"] = torch.cat(logits, dim=1)
-    return _write_back(outputs, cache, static)
-
-
-def _run(component: ExportedComponent, step: dict[str, Any]) -> Any:
-    return component(**step)
+    return outputs if in_place else _write_back(outputs, cache, static)
 
 
 def _filled(cache: Any) -> bool:

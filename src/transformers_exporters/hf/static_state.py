@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..artifact.spec import ComponentSpec
+from ..artifact.spec import ComponentSpec, Json
+from ..artifact.structure import rebuild
 from ..runtime.torch_arrays import to_numpy, to_torch
+from .outputs import make_object
 
 if TYPE_CHECKING:
     from .exported import ExportedComponent
@@ -95,17 +97,31 @@ def stays_in_place(component: ExportedComponent) -> bool:
     same = all(
         (inputs[old].shape, inputs[old].dtype) == (outputs[new].shape, outputs[new].dtype) for old, new in spec.state
     )
-    return bool(spec.state) and same and hasattr(component.session, "run_bound")
+    named = isinstance(spec.output_structure, dict) and "fields" in spec.output_structure
+    return bool(spec.state) and same and named and hasattr(component.session, "run_bound")
 
 
-def run_in_place(component: ExportedComponent, step: dict[str, Any]) -> Any:
-    """One step that leaves the new state in the tensors of `step`'s cache; the outputs' cache has the same tensors.
+def run_in_place(component: ExportedComponent, step: dict[str, Any], cache: Any) -> Any:
+    """One step that leaves the new state in the cache's own tensors, and returns that cache with the outputs.
 
     Args:
         component: One for which `stays_in_place` holds.
-        step: The kwargs; the state's tensors must be contiguous, and are written.
+        step: The kwargs.
+        cache: The step's cache; its tensors must be contiguous, and are written.
     """
+    spec = component.spec
     feeds = component.feeds(step)
-    buffers = {old: feeds.pop(old) for old, _ in component.spec.state}
-    outputs = component.session.run_bound({key: to_numpy(value) for key, value in feeds.items()}, buffers)  # type: ignore[attr-defined]
-    return component.outputs({key: to_torch(value) for key, value in outputs.items()})
+    buffers = {old: feeds.pop(old) for old, _ in spec.state}
+    arrays = {key: to_numpy(value) for key, value in feeds.items()}
+    outputs = component.session.run_bound(arrays, buffers)  # type: ignore[attr-defined]
+    kept = {new for _, new in spec.state}
+    field = spec.state[0][1].partition(".")[0]
+    leaves = [None if t.name in kept else to_torch(outputs[t.name]) for t in spec.outputs]
+    result = rebuild(_without(spec.output_structure, field), leaves, make_object)
+    result[field] = cache
+    return result
+
+
+def _without(tree: Json, field: str) -> Json:
+    """A structure tree whose top object has None for one field: a cache that need not be built anew."""
+    return {**tree, "fields": {**tree["fields"], field: {"value": None}}}
