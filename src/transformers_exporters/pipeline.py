@@ -16,6 +16,7 @@ from .hf.exported import ExportedModel, LoweredPart
 from .hf.source import describe_source
 from .prepare.checkpoint import load_checkpoint
 from .prepare.flags import make_traceable, refuse_losses
+from .prepare.placeholders import placeholders
 from .prepare.prepare import prepare
 from .prepare.record import Part
 from .prepare.split import split_for_generation
@@ -50,6 +51,7 @@ def trace_part(part: Part, backend: Backend, config: ExportConfig) -> Traced:
     with (
         Patching(patches, part.model, config.disabled_workarounds) as patching,
         untouched(part.model),
+        placeholders(part.model),
         full_windows() if part.full_windows else nullcontext(),
     ):
         make_traceable(part.model, backend.experts)

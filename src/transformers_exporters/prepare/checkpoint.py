@@ -16,6 +16,7 @@ import torch
 
 from ..artifact.weights import CheckpointRef, read_safetensors_index
 from ..errors import ArtifactError, InputError
+from .placeholders import compute_buffers
 from .references import mapped, remember
 
 logger = logging.getLogger(__name__)
@@ -108,7 +109,11 @@ def _map_checkpoint(cls: Any, config: Any, directory: Path, dtype: torch.dtype |
         logger.info("%s: %s is not stored under its own name; loading with from_pretrained", directory, missing[0])
         return None
     _fill(model, sources)
-    _compute_buffers(model)
+    for name, buffer in list(model.named_buffers()):
+        if buffer.device.type == "meta":
+            owner, _, leaf = name.rpartition(".")
+            model.get_submodule(owner)._buffers[leaf] = torch.zeros_like(buffer, device="cpu")
+    compute_buffers(model)
     model.config.name_or_path = str(directory)
     if (directory / "generation_config.json").is_file() and model.can_generate():
         from transformers import GenerationConfig
@@ -190,12 +195,3 @@ def _tensor(reference: CheckpointRef, like: torch.Tensor) -> torch.Tensor:
     if exact:
         remember(values, reference)
     return values
-
-
-def _compute_buffers(model: Any) -> None:
-    """Give buffers that no checkpoint holds (rotary frequencies, position tables) the values of a fresh model."""
-    for name, buffer in list(model.named_buffers()):
-        if buffer.device.type == "meta":
-            owner, _, leaf = name.rpartition(".")
-            model.get_submodule(owner)._buffers[leaf] = torch.zeros_like(buffer, device="cpu")
-    model.initialize_weights()

@@ -7,25 +7,30 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..artifact.weights import CheckpointRef, TensorRef, WeightRef
 
-_CHECKPOINTS: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+_ELSEWHERE: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
 
-def remember(tensor: torch.Tensor, reference: CheckpointRef) -> None:
-    """Note that a tensor's values are those of a checkpoint file."""
-    _CHECKPOINTS[tensor] = reference
+def remember(tensor: torch.Tensor, reference: WeightRef) -> None:
+    """Note that a tensor's values are elsewhere: in a checkpoint file, or (a `TensorRef` on `meta`) nowhere yet."""
+    _ELSEWHERE[tensor] = reference
 
 
 def is_referenced(model: torch.nn.Module) -> bool:
     """Whether any of the model's weights lies in a checkpoint file or nowhere (`meta`)."""
-    return any(tensor.device.type == "meta" or tensor in _CHECKPOINTS for tensor in model.parameters())
+    return any(tensor.device.type == "meta" or tensor in _ELSEWHERE for tensor in model.parameters())
 
 
 def reference_of(tensor: torch.Tensor) -> WeightRef:
     """Where a tensor's values are."""
-    known: CheckpointRef | None = _CHECKPOINTS.get(tensor)
+    known: WeightRef | None = _ELSEWHERE.get(tensor)
     if known is not None:
         return known
     return TensorRef(tensor.detach(), str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape))
+
+
+def has_values(reference: WeightRef) -> bool:
+    """False for a weight of a model that was built on `meta` and never filled."""
+    return isinstance(reference, CheckpointRef) or reference.tensor.device.type != "meta"
 
 
 def mapped(reference: CheckpointRef) -> torch.Tensor:

@@ -16,6 +16,7 @@ from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 from ...artifact.spec import ComponentSpec
 from ...artifact.weights import WeightRef
 from ...errors import LoweringError
+from ...prepare.references import has_values
 from ...trace.record import Traced
 from ..contract import Lowered
 from .config import OnnxConfig
@@ -53,6 +54,9 @@ def lower(traced: Traced, config: OnnxConfig) -> Lowered:
     assert program is not None
     name_values(program.model, traced.spec)
     rewritten = optimize(program.model, traced.weights.keys()) if config.optimize else {}
+    for name, reference in traced.weights.items():
+        if name in program.model.graph.initializers and not has_values(reference):
+            program.model.graph.initializers[name].const_value = None  # built on `meta`: shapes only
     _drop_traces(program.model)
     _say_missing_kernels(traced.spec)
     spec = dataclasses.replace(traced.spec, options={"in_place": list(prove_in_place(program.model, traced.spec))})
