@@ -38,7 +38,8 @@ def gated_delta_rule(
     """`S_t = (I - beta_t k_t k_t^T) diag(exp(g_t)) S_(t-1) + beta_t k_t v_t^T` and `o_t = S_t^T q_t / sqrt(key_dim)`.
 
     Args:
-        query, key: float [batch, time, key_heads, key_dim]; every key head serves `heads / key_heads` value heads.
+        query: float [batch, time, key_heads, key_dim]; every key head serves `heads / key_heads` value heads.
+        key: float [batch, time, key_heads, key_dim].
         value: float [batch, time, heads, value_dim].
         log_decay: float [batch, time, heads] (one decay a head) or [batch, time, heads, key_dim]; at most 0.
         beta: float [batch, time, heads].

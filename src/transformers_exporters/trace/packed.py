@@ -1,0 +1,76 @@
+"""Images, frames and clips of different sizes packed along one axis: which token belongs to which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Lengths(Sequence[Any]):
+    """The lengths of packed segments, kept as a tensor; turned into numbers only if somebody asks for them."""
+
+    def __init__(self, tensor: Tensor, numbers: Any) -> None:
+        self.tensor = tensor
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._numbers()[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._numbers())
+
+
+def segment_of(position: Tensor, lengths: Tensor) -> Tensor:
+    """The index of the segment in which each position lies: int64, shape of `position` (1-D).
+
+    By comparison with the ends of the segments, which every backend lowers; `repeat_interleave` by a tensor is not.
+    """
+    return (position.unsqueeze(1) >= lengths.cumsum(0).unsqueeze(0)).sum(1)
+
+
+def same_segment_mask(size: Any, lengths: Tensor, dtype: torch.dtype) -> Tensor:
+    """Additive attention mask [1, 1, size, size] that keeps segments apart: 0 within one, the lowest number between two."""
+    segment = segment_of(torch.arange(size, device=lengths.device), lengths)
+    apart = segment.unsqueeze(0) != segment.unsqueeze(1)
+    mask = torch.zeros_like(apart, dtype=dtype).masked_fill(apart, torch.finfo(dtype).min)
+    return mask.unsqueeze(0).unsqueeze(0)
+
+
+class Patches(NamedTuple):
+    """For every patch of packed images, int64 [patches]: its image, frame, row and column, and the image's grid."""
+
+    image: Tensor
+    frame: Tensor
+    row: Tensor
+    column: Tensor
+    height: Tensor
+    width: Tensor
+
+
+def locate_patches(grid_thw: Tensor, merge: Any) -> Patches:
+    """Where every patch lies, in the order of vision encoders that merge `merge` x `merge` patches.
+
+    Args:
+        grid_thw: int64 [images, 3]: frames, rows and columns of patches.
+        merge: An int, or one int per image in a tensor.
+    """
+    counts = grid_thw[:, 0] * grid_thw[:, 1] * grid_thw[:, 2]
+    total = counts.sum().item()
+    position = torch.arange(total, device=grid_thw.device)
+    image = segment_of(position, counts)
+    height, width = grid_thw[:, 1].index_select(0, image), grid_thw[:, 2].index_select(0, image)
+    if isinstance(merge, Tensor):
+        merge = merge.index_select(0, image)
+    offset = position - (counts.cumsum(0) - counts).index_select(0, image)
+    frame, within = offset // (height * width), offset % (height * width)
+    block, inner = within // (merge * merge), within % (merge * merge)
+    across = width // merge
+    row = block // across * merge + inner // merge
+    column = block % across * merge + inner % merge
+    return Patches(image, frame, row, column, height, width)
