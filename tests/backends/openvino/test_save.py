@@ -29,7 +29,9 @@ def test_one_component_opens_without_this_package(bert: torch.nn.Module, tmp_pat
     OpenVINOExporter().export_model(bert, {"input_ids": IDS}, OpenVINOConfig(dynamic=True)).save_pretrained(
         tmp_path / "artifact"
     )
-    compiled = openvino.Core().compile_model(tmp_path / "artifact" / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    compiled = openvino.Core().compile_model(
+        tmp_path / "artifact" / "model.xml", "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
     ids = torch.randint(3, 100, (3, 9))
     with torch.no_grad():
         wanted = bert(input_ids=ids).last_hidden_state

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from openvino import Output, OVAny, PartialShape, Shape, Type, op
+from openvino import opset15 as ops
 from openvino.frontend.pytorch import ConversionExtension
 from openvino.frontend.pytorch.py_pytorch_frontend import _FrontEndPytorchDecoder as Decoder
 from openvino.frontend.pytorch.py_pytorch_frontend import _Type as DecoderType
@@ -149,10 +150,16 @@ class Conversion:
             self.errors[node] = error
             self.failed.append(node)
             raise
+        taken = list(inputs.values())
         if isinstance(made, Output):
-            return [made]
-        self._results[node] = made
-        return [made[0]]
+            return [_other(made, taken)]
+        self._results[node] = [_other(output, taken) for output in made]
+        return [self._results[node][0]]
+
+
+def _other(made: Output, taken: Sequence[Output]) -> Output:
+    """A translation's result, as another tensor if it is an input: the frontend numbers tensors, each once."""
+    return ops.convert(made, made.get_element_type()).output(0) if made in taken else made
 
 
 class GraphDecoder(_Base):

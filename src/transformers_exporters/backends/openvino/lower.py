@@ -22,6 +22,7 @@ from .constants import Constants
 from .decoder import Conversion, GraphDecoder, lookup_name, op_name
 from .expand import expand
 from .functional import NotFunctional, make_functional
+from .identities import drop_identities
 from .ports import with_ports
 from .stateful import fold_state
 from .translations import translations
@@ -43,7 +44,9 @@ def lower(traced: Traced, config: OpenVINOConfig) -> Lowered:
     """
     program = _functional(traced.program)
     model = _convert(program, traced)
-    model = with_ports(model, traced.spec, _placeholders(program))
+    returned = _returned(program)
+    distinct = list(dict.fromkeys(returned))
+    model = with_ports(model, traced.spec, _placeholders(program), [distinct.index(node) for node in returned])
     spec = traced.spec
     if config.stateful and spec.state:
         model, spec = fold_state(model, spec)
@@ -63,6 +66,7 @@ def _functional(program: ExportedProgram) -> ExportedProgram:
     except NotFunctional:
         # Slow (it runs the whole graph under fake tensors), but knows every in-place op and view.
         made = program.run_decompositions({})
+    drop_identities(made.graph)
     for node in reversed(made.graph.nodes):
         if node.op == "call_function" and not node.users:
             made.graph.erase_node(node)
@@ -111,21 +115,25 @@ def _without_rule(conversion: Conversion, report: str) -> set[str]:
 
 
 def _decoder(program: ExportedProgram, conversion: Conversion) -> GraphDecoder:
-    signature = program.graph_signature
     weights = {
         node.name: spec.target
         for node, spec in _inputs(program)
         if spec.kind is not InputKind.USER_INPUT and spec.target is not None
     }
-    returned = program.graph.output_node().args[0]
-    outputs = [
+    # The frontend cannot return one tensor twice.
+    outputs = list(dict.fromkeys(_returned(program)))
+    return GraphDecoder(program.graph, program.graph_module, weights, conversion, outputs)
+
+
+def _returned(program: ExportedProgram) -> list[Node]:
+    """The user outputs that are tensors, in order."""
+    return [
         node
-        for node, spec in zip(returned, signature.output_specs, strict=True)
+        for node, spec in zip(program.graph.output_node().args[0], program.graph_signature.output_specs, strict=True)
         if spec.kind is OutputKind.USER_OUTPUT
         and isinstance(node, Node)
         and isinstance(node.meta.get("val"), torch.Tensor)
     ]
-    return GraphDecoder(program.graph, program.graph_module, weights, conversion, outputs)
 
 
 def _inputs(program: ExportedProgram) -> list[tuple[Node, InputSpec]]:

@@ -15,13 +15,14 @@ from .dtypes import PORT_TYPES
 _UNBOUNDED = -1
 
 
-def with_ports(model: Model, spec: ComponentSpec, placeholders: Sequence[str]) -> Model:
+def with_ports(model: Model, spec: ComponentSpec, placeholders: Sequence[str], returned: Sequence[int]) -> Model:
     """The model with the ports of `spec`.
 
     Args:
-        model: As converted: results in the order of `spec.outputs`, parameters named after placeholders.
+        model: As converted: parameters named after placeholders.
         spec: The border.
         placeholders: The placeholder of each input of `spec`.
+        returned: Which of the model's results each output of `spec` is.
 
     Returns:
         A model over the same nodes. Unused inputs are parameters too. An output whose dtype the conversion changed is
@@ -37,8 +38,9 @@ def with_ports(model: Model, spec: ComponentSpec, placeholders: Sequence[str]) -
         parameters.append(parameter)
     taken: list[Output] = []
     results = []
-    for tensor, result in zip(spec.outputs, model.get_results(), strict=True):
-        value = cast(result.input_value(0), PORT_TYPES[tensor.dtype])
+    converted = model.get_results()
+    for tensor, number in zip(spec.outputs, returned, strict=True):
+        value = cast(converted[number].input_value(0), PORT_TYPES[tensor.dtype])
         if value.get_node().get_type_name() in ("Parameter", "Constant") or value in taken:
             value = _copy(value)
         taken.append(value)
