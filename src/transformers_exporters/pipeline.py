@@ -11,13 +11,14 @@ import torch
 from .backends.contract import Lowered
 from .configs import ExportConfig
 from .doors import Backend
+from .exclusive import EXCLUSIVE
 from .hf.cache_layers import full_windows
 from .hf.exported import ExportedModel, LoweredPart
 from .hf.source import describe_source
 from .prepare.checkpoint import load_checkpoint
 from .prepare.flags import make_traceable, refuse_losses
 from .prepare.placeholders import placeholders
-from .prepare.prepare import prepare
+from .prepare.prepare import check_inputs, prepare
 from .prepare.record import Part
 from .prepare.split import split_for_generation
 from .prepare.untouched import untouched
@@ -34,18 +35,20 @@ _TRACE_PATCHES = f"{__package__}.trace.patches"
 def export_part(part: Part, backend: Backend, config: ExportConfig) -> tuple[Traced, Lowered]:
     """Take one component through every stage but the last (saving)."""
     lower = backend.load("lower")
-    traced = trace_part(part, backend, config)
-    traced = repair(traced, backend, config)
-    if config.quantizer is not None and hasattr(config.quantizer, "quantize_program"):
-        traced = config.quantizer.quantize_program(traced)
-    lowered: Lowered = lower(traced, config)
-    if config.quantizer is not None and hasattr(config.quantizer, "quantize_lowered"):
-        lowered = config.quantizer.quantize_lowered(lowered)
-    return traced, lowered
+    with EXCLUSIVE:
+        traced = trace_part(part, backend, config)
+        traced = repair(traced, backend, config)
+        if config.quantizer is not None and hasattr(config.quantizer, "quantize_program"):
+            traced = config.quantizer.quantize_program(traced)
+        lowered: Lowered = lower(traced, config)
+        if config.quantizer is not None and hasattr(config.quantizer, "quantize_lowered"):
+            lowered = config.quantizer.quantize_lowered(lowered)
+        return traced, lowered
 
 
 def trace_part(part: Part, backend: Backend, config: ExportConfig) -> Traced:
     """Prepare and trace one component; the model, its config and the inputs stay as they were."""
+    check_inputs(part.inputs)
     refuse_losses(part.inputs)
     patches = collect(_TRACE_PATCHES) + (collect(backend.patches) if backend.patches else ())
     with (

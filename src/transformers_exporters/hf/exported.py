@@ -20,6 +20,7 @@ from ..artifact.structure import rebuild
 from ..configs import ExportConfig
 from ..doors import find_backend
 from ..errors import InputError, UnsupportedModelError
+from ..exclusive import EXCLUSIVE
 from ..runtime.feeds import check_feeds
 from ..runtime.load import flatten_feeds
 from ..runtime.session import Session
@@ -209,7 +210,7 @@ class ExportedModel(Mapping[str, ExportedComponent]):
         if self._source is None:
             raise UnsupportedModelError(f"This model was loaded from {self.directory}: copy that directory instead.")
         save = find_backend(self.manifest.format).load("save")
-        with writing(directory) as target:
+        with EXCLUSIVE, writing(directory) as target:
             files = save([part.lowered for part in self._parts], target)
             self._source.write(target)
             specs = {name: _with_files(spec, tuple(files[name])) for name, spec in self.manifest.components.items()}

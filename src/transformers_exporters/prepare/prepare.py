@@ -33,19 +33,20 @@ def prepare(
         name: The component's name.
         resize_axes: Whether the exporter may choose other sizes (`dynamic=True`).
         static: Names of axes that keep their size.
-
-    Raises:
-        InputError: If `inputs` is not a dict of the forward's kwargs, or holds no tensor.
     """
-    if not isinstance(inputs, Mapping) or not all(isinstance(key, str) for key in inputs):
-        raise InputError("inputs must be a dict from forward argument name to value.")
     kwargs = {key: copy.deepcopy(_plain(value)) for key, value in inputs.items() if value is not None}
-    if not any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(kwargs)):
-        raise InputError("inputs hold no tensor; pass what you would pass to model(**inputs).")
     axes, original = name_axes(kwargs), kwargs
     if resize_axes:
         kwargs = choose_sizes(model, kwargs, axes, static)
     return Prepared(name=name, model=model, inputs=kwargs, axes=axes, original=original, static=static)
+
+
+def check_inputs(inputs: Any) -> None:
+    """Raise `InputError` if `inputs` is not a dict of the forward's kwargs, or holds no tensor."""
+    if not isinstance(inputs, Mapping) or not all(isinstance(key, str) for key in inputs):
+        raise InputError("inputs must be a dict from forward argument name to value.")
+    if not any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves([_plain(v) for v in inputs.values()])):
+        raise InputError("inputs hold no tensor; pass what you would pass to model(**inputs).")
 
 
 def _plain(value: Any) -> Any:

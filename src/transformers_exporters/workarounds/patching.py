@@ -7,19 +7,14 @@ import functools
 import importlib
 import inspect
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 from ..errors import WorkaroundError
+from ..exclusive import EXCLUSIVE
 from .record import Workaround
-
-# Patches change torch and transformers for the whole process, and torch.export keeps global state of its own: one
-# export at a time. Re-entrant, because an export may trace inside another one's hold.
-_LOCK = threading.RLock()
-
 
 class Patching:
     """A context in which the given patches are installed, one thread at a time.
@@ -37,7 +32,7 @@ class Patching:
         self.fired: Counter[str] = Counter()
 
     def __enter__(self) -> Patching:
-        _LOCK.acquire()
+        EXCLUSIVE.acquire()
         try:
             claimed: dict[tuple[int, str], str] = {}
             for patch in self._patches:
@@ -87,7 +82,7 @@ class Patching:
                     setattr(owner, name, own)
             self._restore.clear()
         finally:
-            _LOCK.release()
+            EXCLUSIVE.release()
 
 
 _ABSENT = object()

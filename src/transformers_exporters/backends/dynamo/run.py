@@ -13,6 +13,7 @@ from torch.export.passes import move_to_device_pass
 
 from ...artifact.spec import ComponentSpec, Json
 from ...errors import ArtifactError
+from ...exclusive import EXCLUSIVE
 
 
 class DynamoSession:
@@ -74,7 +75,8 @@ def open_session(
         return DynamoSession(component, lambda flat: pytree.tree_leaves(package(*flat)), target)
     _import_classes(component)
     try:
-        program = torch.export.load(directory / component.files[0])
+        with EXCLUSIVE:
+            program = torch.export.load(directory / component.files[0])
     except (RuntimeError, ValueError, OSError) as error:
         raise ArtifactError(f"{component.files[0]} is not a program that this torch can load: {error}.") from error
     for name in component.files:

@@ -15,6 +15,7 @@ from ...errors import UnsupportedModelError
 from ...hf.cache_layers import full_windows
 from ...hf.pytrees import register_known_caches, register_objects_in
 from ..flags import make_traceable, refuse_losses
+from ..prepare import check_inputs
 from ..record import Part
 from ..references import is_referenced
 from ..shapes_only import run_forward, without_values
@@ -89,6 +90,7 @@ def split_for_generation(
     """
     if not hasattr(model, "generate"):
         raise UnsupportedModelError(f"{type(model).__name__} has no generate method; use export or export_model.")
+    check_inputs(inputs)
     refuse_losses(inputs)
     with untouched(model), full_windows():
         make_traceable(model, experts=None)
