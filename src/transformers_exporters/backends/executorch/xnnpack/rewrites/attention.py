@@ -102,7 +102,7 @@ def _ungroup(query: Node, key: Node, value: Node) -> tuple[Node, Node, int]:
 def _before_repeat(node: Node) -> Node | None:
     """`x` in `reshape(expand(x[:, :, None], [b, heads, repeats, t, d]), [b, heads * repeats, t, d])`, if it is that."""
     shape = node.meta["val"].shape
-    expand: Any = node.args[0]
+    expand: Any = node.args[0] if node.args else None
     while isinstance(expand, Node) and expand.target in (_aten.clone.default, _aten.contiguous.default):
         expand = expand.args[0]
     if not isinstance(expand, Node) or expand.target is not _aten.expand.default:
