@@ -12,7 +12,7 @@ import torch
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 pytest.importorskip("executorch")
 
-from transformers_exporters import ExecutorchConfig, ExecutorchExporter, ExportedModel  # noqa: E402
+from transformers_exporters import ExecutorchConfig, ExecutorchExporter, ExportedModel
 
 
 class Exported:

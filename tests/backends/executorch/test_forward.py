@@ -75,9 +75,7 @@ def test_explicit_bounds_are_kept_and_run_at_both_ends(export: Any) -> None:
     ).eval()
     sequence = Dim("sequence", min=2, max=40)
     shapes = {"input_ids": {1: sequence}, "attention_mask": {1: sequence}}
-    exported = export(
-        model, text(2, 7), dynamic_shapes=shapes, prefer_deferred_runtime_asserts_over_guards=True
-    )
+    exported = export(model, text(2, 7), dynamic_shapes=shapes, prefer_deferred_runtime_asserts_over_guards=True)
     for length in (2, 40):
         assert exported.error(**text(2, length)) < 1e-5
     with pytest.raises(InputError, match="40"):

@@ -11,7 +11,9 @@ import torch
 class Counter(torch.nn.Module):
     """Writes `x` into a cache at a position that it keeps itself, and returns the cache too."""
 
-    def forward(self, x: torch.Tensor, cache: torch.Tensor, position: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(
+        self, x: torch.Tensor, cache: torch.Tensor, position: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """x [1, 2, 3], cache [1, 8, 3], position int64 [1]."""
         cache.index_copy_(1, position + torch.arange(x.shape[1]), x)
         position.add_(x.shape[1])
@@ -44,8 +46,6 @@ def test_no_value_is_returned_twice(export: Any) -> None:
     exported = export(Counter(), {"x": torch.ones(1, 2, 3), **fresh()}, dynamic=False)
     plan = exported.fresh[exported.name].program.executorch_program.execution_plan[0]
     assert len(plan.outputs) == 3  # cache, position, softmax
-    off = export(
-        Counter(), {"x": torch.ones(1, 2, 3), **fresh()}, dynamic=False, alloc_graph_input=False
-    )
+    off = export(Counter(), {"x": torch.ones(1, 2, 3), **fresh()}, dynamic=False, alloc_graph_input=False)
     plan = off.fresh[off.name].program.executorch_program.execution_plan[0]
     assert len(plan.outputs) == 1  # what the caller's memory does not hold already

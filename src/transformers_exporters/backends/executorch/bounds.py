@@ -145,9 +145,7 @@ def _float_shapes(program: ExportedProgram) -> set[tuple[Any, ...]]:
 
 
 def _largest(shapes: set[tuple[Any, ...]], shape_env: Any, bounds: Mapping[sympy.Symbol, int]) -> int:
-    ranges = {
-        symbol: ValueRanges(sympy.Integer(0), sympy.Integer(bound)) for symbol, bound in bounds.items()
-    }
+    ranges = {symbol: ValueRanges(sympy.Integer(0), sympy.Integer(bound)) for symbol, bound in bounds.items()}
     largest = 0
     for itemsize, *sizes in shapes:
         number = itemsize

@@ -34,7 +34,9 @@ def count_nodes(program: ExportedProgram) -> dict[str, int]:
 
 def undelegated_ops(program: ExportedProgram) -> Mapping[str, int]:
     """How often each operator runs in ExecuTorch's own kernels, most frequent first."""
-    names = (_name(node) for _, node in _calls(program) if node.target is not executorch_call_delegate and _is_work(node))
+    names = (
+        _name(node) for _, node in _calls(program) if node.target is not executorch_call_delegate and _is_work(node)
+    )
     return dict(Counter(names).most_common())
 
 

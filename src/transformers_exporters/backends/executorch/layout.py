@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 
 
@@ -12,4 +14,4 @@ def is_row_major(value: torch.Tensor) -> bool:
         for size, stride in zip(value.shape, value.stride(), strict=True)
         if not (isinstance(size, int) and size == 1)
     ]
-    return all(left >= right for left, right in zip(strides, strides[1:], strict=False))
+    return all(left >= right for left, right in pairwise(strides))

@@ -46,9 +46,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     with bounds_applied(program, bounds):
         edge = target.delegate(program)
         drop_constants(edge.exported_program())
-        results = arrange_results(
-            edge.exported_program(), _input_names(traced), in_place=not config.alloc_graph_input
-        )
+        results = arrange_results(edge.exported_program(), _input_names(traced), in_place=not config.alloc_graph_input)
         counts = count_nodes(edge.exported_program())
         own_kernels = undelegated_ops(edge.exported_program())
         planned = _planned(edge, config, traced.spec.name, results)
@@ -72,7 +70,9 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
 def _input_names(traced: Traced) -> dict[str, str]:
     """The component's input name of each placeholder that is a tensor."""
     values = {node.name: node.meta.get("val") for node in traced.program.graph.nodes if node.op == "placeholder"}
-    tensors = [name for name in traced.program.graph_signature.user_inputs if isinstance(values.get(name), torch.Tensor)]
+    tensors = [
+        name for name in traced.program.graph_signature.user_inputs if isinstance(values.get(name), torch.Tensor)
+    ]
     return {name: tensor.name for name, tensor in zip(tensors, traced.spec.inputs, strict=True)}
 
 

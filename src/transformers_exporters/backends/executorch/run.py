@@ -78,9 +78,7 @@ def open_session(directory: Path, component: ComponentSpec, **options: Any) -> E
 
     program_file, *data = component.files
     try:
-        program = Runtime.get().load_program(
-            directory / program_file, data_path=directory / data[0] if data else None
-        )
+        program = Runtime.get().load_program(directory / program_file, data_path=directory / data[0] if data else None)
         method = program.load_method(component.name if component.name in program.method_names else "forward")
     except RuntimeError as error:
         missing = set(component.options.get("delegates", ())) - set(_delegates())

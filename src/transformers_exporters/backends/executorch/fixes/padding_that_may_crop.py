@@ -23,7 +23,9 @@ def apply(program: ExportedProgram) -> int:
     count = 0
     for op in _PADS:
         for node in program.graph.find_nodes(op="call_function", target=op):
-            mode = node.args[2] if op is _aten.pad.default and len(node.args) > 2 else node.kwargs.get("mode", "constant")
+            mode = (
+                node.args[2] if op is _aten.pad.default and len(node.args) > 2 else node.kwargs.get("mode", "constant")
+            )
             if mode == "constant" and any(_may_be_negative(amount) for amount in node.args[1]):
                 _rewrite(node)
                 count += 1

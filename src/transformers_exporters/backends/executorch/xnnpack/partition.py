@@ -43,7 +43,11 @@ class AnySlice(SliceCopyConfig):
         start = node.args[2] if len(node.args) > 2 and node.args[2] is not None else 0
         fixed = all(isinstance(v, int) for v in (start, source.shape[axis], result.shape[axis]))
         return bool(
-            fixed and step == 1 and result.shape[axis] > 0 and source.dim() <= 6 and self.check_common_constraints(node, ep)
+            fixed
+            and step == 1
+            and result.shape[axis] > 0
+            and source.dim() <= 6
+            and self.check_common_constraints(node, ep)
         )
 
 
@@ -56,7 +60,7 @@ class FixedUnsqueeze(UnsqueezeCopyConfig):
         return bool(dynamic <= 1 and super().check_constraints(node, ep))
 
 
-class FixedConvolution(ConvolutionConfig):  # type: ignore[misc]
+class FixedConvolution(ConvolutionConfig):
     """Convolutions, without the 1-D ones that executorch's serializer cannot bring into two dimensions."""
 
     def check_constraints(self, node: torch.fx.Node, ep: ExportedProgram) -> bool:

@@ -60,7 +60,9 @@ def _is_identity(node: Node) -> bool:
 
 def _same_shape(before: torch.Tensor, after: torch.Tensor) -> bool:
     """Equal as expressions; sizes that are only equal in the trace do not count, and no guard is added."""
-    return before.dim() == after.dim() and all(_key(a) == _key(b) for a, b in zip(before.shape, after.shape, strict=True))
+    return before.dim() == after.dim() and all(
+        _key(a) == _key(b) for a, b in zip(before.shape, after.shape, strict=True)
+    )
 
 
 def _key(size: Any) -> Any:

@@ -10,7 +10,19 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 _aten = torch.ops.aten
-_ARITHMETIC = dict.fromkeys((_aten.add.Tensor, _aten.sub.Tensor, _aten.mul.Tensor, _aten.div.Tensor, _aten.rsub.Scalar, _aten.add.Scalar, _aten.mul.Scalar, _aten.div.Scalar, _aten.sub.Scalar))
+_ARITHMETIC = dict.fromkeys(
+    (
+        _aten.add.Tensor,
+        _aten.sub.Tensor,
+        _aten.mul.Tensor,
+        _aten.div.Tensor,
+        _aten.rsub.Scalar,
+        _aten.add.Scalar,
+        _aten.mul.Scalar,
+        _aten.div.Scalar,
+        _aten.sub.Scalar,
+    )
+)
 
 
 def apply(program: ExportedProgram) -> int:
