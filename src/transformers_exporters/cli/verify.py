@@ -50,7 +50,7 @@ def verify(
 
 
 def verification_table(verification: Mapping[str, Any], limit: int = 24) -> Table:
-    """The worst error per component and output over all cases; at most `limit` rows, the worst ones.
+    """The worst error per component and output over all cases; at most `limit` rows.
 
     Args:
         verification: `Report.to_dict()`.
@@ -81,5 +81,6 @@ def verification_table(verification: Mapping[str, Any], limit: int = 24) -> Tabl
     return table
 
 
-def _badness(row: Mapping[str, Any]) -> tuple[bool, float]:
-    return not row["ok"], row["rel"]
+def _badness(row: Mapping[str, Any]) -> tuple[bool, bool, float]:
+    """Wrong outputs first, then the model's own results before the layers of its cache, then by error."""
+    return not row["ok"], "." not in row["output"], row["rel"]
