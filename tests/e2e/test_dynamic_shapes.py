@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from models import bert, decoder, dinov2, ids, left_padded
 
 import transformers_exporters as te
+from models import bert, decoder, dinov2, ids, left_padded
 
 EXPORTERS = {"dynamo": (te.DynamoExporter, te.DynamoConfig), "onnx": (te.OnnxExporter, te.OnnxConfig)}
 
@@ -61,7 +61,11 @@ def test_both_sides_of_a_sliding_window(format):
 @pytest.mark.parametrize("format", EXPORTERS)
 def test_both_regimes_of_longrope(format):
     model = decoder("phi3_longrope")
-    exported = export(format, model, {"input_ids": ids(1, 20)}, )
+    exported = export(
+        format,
+        model,
+        {"input_ids": ids(1, 20)},
+    )
     for length in (20, 32, 33, 40):
         wanted = eager(decoder("phi3_longrope"), {"input_ids": ids(2, length)}).logits
         torch.testing.assert_close(exported(input_ids=ids(2, length)).logits, wanted, atol=2e-5, rtol=1e-4)

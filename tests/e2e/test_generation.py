@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from models import decoder, gpt2, ids, left_padded, mamba
 from transformers import GenerationConfig
 
 import transformers_exporters as te
+from models import decoder, gpt2, ids, left_padded, mamba
 
 EXPORTERS = {"dynamo": (te.DynamoExporter, te.DynamoConfig), "onnx": (te.OnnxExporter, te.OnnxConfig)}
 STATIC = GenerationConfig(cache_implementation="static", max_cache_len=48)

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from models import bert, ids
 
 import transformers_exporters as te
+from models import bert, ids
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 import torch
-from models import bert, decoder, ids
 
 import transformers_exporters as te
+from models import bert, decoder, ids
 
 
 def attributes(model):

@@ -55,7 +55,7 @@ def _placeholder(sparse: Path, tensor: torch.Tensor, held: bool) -> torch.Tensor
     if not held:
         return torch.zeros_like(tensor, device="cpu")
     storage = torch.UntypedStorage.from_file(str(sparse), True, _bytes(tensor))
-    flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[call-overload]
+    flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[arg-type]
     values: torch.Tensor = flat[: math.prod(tensor.shape) * tensor.element_size()].view(tensor.dtype).view(tensor.shape)
     if isinstance(tensor, torch.nn.Parameter):
         values = torch.nn.Parameter(values, requires_grad=False)

@@ -16,6 +16,7 @@ from ..errors import WorkaroundError
 from ..exclusive import EXCLUSIVE
 from .record import Workaround
 
+
 class Patching:
     """A context in which the given patches are installed, one thread at a time.
 

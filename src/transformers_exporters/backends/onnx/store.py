@@ -19,8 +19,6 @@ from ...artifact.weights import (
     read_safetensors_index,
     write_safetensors,
 )
-from ...errors import ArtifactError
-from ...prepare.references import has_values
 from ..contract import Lowered
 
 WEIGHTS = "model.safetensors"
