@@ -24,7 +24,7 @@ def linspace(original: Callable[..., Any]) -> Callable[..., Any]:
         last = torch.sym_max(steps - 1, 1)
         step = (end - start) / last
         # Like the kernel, count from the nearer end, so that both ends are exact.
-        return torch.where(index < steps // 2, start + step * index, end - step * (steps - 1 - index)).to(dtype)
+        return torch.where(index < (steps + 1) // 2, start + step * index, end - step * (steps - 1 - index)).to(dtype)
 
     return spaced
 
