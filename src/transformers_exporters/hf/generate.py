@@ -15,6 +15,7 @@ import torch.utils._pytree as pytree
 
 from ..errors import UnsupportedModelError
 from .cache_layers import full_windows
+from .composed import attach_parts, run_composite
 from .pytrees import copy_tensors, find_class, register_known_caches
 from .static_state import allocate, complete_masks, run_in_place, stays_in_place
 
@@ -45,6 +46,7 @@ def make_generator(exported: ExportedModel) -> Any:
         model = generator(exported.config)
     model.eval()
     object.__setattr__(model, "exported", exported)
+    attach_parts(model, exported)
     if exported.generation_config is not None:
         model.generation_config = exported.generation_config
     model.generation_config.disable_compile = True
@@ -59,6 +61,8 @@ def _class_of(source: type) -> type:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         if args:
             raise TypeError("an exported model's forward takes keyword arguments only")
+        if "embed_inputs" in self.exported and not any(_filled(kwargs.get(name)) for name in _CACHE_NAMES):
+            return run_composite(self, self.exported, source.forward, kwargs)  # type: ignore[attr-defined]
         return run_step(self.exported, kwargs)
 
     def prepare_cache(

@@ -24,6 +24,7 @@ _RULES: tuple[tuple[str, int, AxisNames], ...] = (
     (r"position_ids", 3, (None, "batch", "sequence")),
     (r"(input|token_type|position|inputs?|langs?|mm_token_type)_?ids?|langs|input", 2, ("batch", "sequence")),
     (r"inputs_embeds|hidden_states", 3, ("batch", "sequence", None)),
+    (r"last_hidden_state", 3, ("batch", "encoder_sequence", None)),
     (r"bbox", 3, ("batch", "sequence", None)),
     (r"pixel_values.*|.*image.*|.*frame.*", 4, ("batch", None, "height", "width")),
     (r"pixel_values.*|.*image.*|.*frame.*", 5, ("batch", "images", None, "height", "width")),
@@ -74,11 +75,13 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
                 if name is not None:
                     sizes.setdefault(name, int(size))
     has_cache = "cache" in sizes
+    decoder_only = "decoder_sequence" in sizes and "sequence" not in sizes
     for path, tensor in leaves:
         if path not in axes:
             axes[path] = _by_size(tensor, sizes)
         if "mask_sequence" in axes[path]:
             own = "total_sequence" if has_cache and tensor.shape[1] != sizes.get("sequence") else "sequence"
+            own = "encoder_sequence" if decoder_only else own
             axes[path] = tuple(own if name == "mask_sequence" else name for name in axes[path])
     return axes
 
@@ -86,6 +89,8 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
 def _by_rule(path: str, rank: int) -> AxisNames | None:
     parts = path.split(".")
     last = ".".join(parts[-2:]) if parts[-1].isdigit() and len(parts) > 1 else parts[-1]
+    if "cross_attention_cache" in parts and rank == 4:
+        return "batch", None, "encoder_sequence", None
     for pattern, expected, names in _RULES:
         match = re.fullmatch(pattern, last)
         if match and rank == expected:

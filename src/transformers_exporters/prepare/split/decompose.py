@@ -5,23 +5,25 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-import torch.utils._pytree as pytree
 
 from ...errors import UnsupportedModelError
 from ...hf.cache_layers import full_windows
-from ...hf.pytrees import register_known_caches, register_objects_in
+from ...hf.submodules import decoder, encoders, head, projectors, text_encoder
 from ..flags import make_traceable, refuse_losses
 from ..prepare import check_inputs
 from ..record import Part
 from ..references import is_referenced
-from ..shapes_only import run_forward, without_values
+from ..shapes_only import without_values
 from ..untouched import untouched
+from .composite import composite_parts
+from .empty_cache import without_empty_cache
 from .merge import merge_steps
-from .record_calls import recorded, run_generate
+from .record_calls import Recording, recorded, run_generate
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +97,9 @@ def split_for_generation(
     with untouched(model), full_windows():
         make_traceable(model, experts=None)
         needed = 3 if multi_token_decode else 2
-        calls = _record(model, inputs, needed, generation_config, read_values)
+        submodules = _submodules(model)
+        recordings = _record(model, submodules, inputs, needed, generation_config, read_values)
+        calls = recordings["model"].calls
         if len(calls) < needed:
             raise UnsupportedModelError(
                 f"{type(model).__name__}.generate ran forward {len(calls)} times for {needed} tokens; "
@@ -109,34 +113,63 @@ def split_for_generation(
         if multi_token_decode:
             decode.pop("logits_to_keep", None)  # every position's logits: speculative decoding verifies them all
         static = _is_static(decode.get(cache_name)) if cache_name else False
-        prefill = _without_empty_cache(model, prefill, cache_name)
+        frozen = frozenset() if multi_token_decode else frozenset({"sequence", "query", "decoder_sequence"})
+        decode_part = Part("decode", model, decode, static=frozen, full_windows=True)
+        composite = composite_parts(model, submodules, recordings, prefill)
+        if composite is not None:
+            parts = [*composite, decode_part]
+        else:
+            whole = Part("prefill", model, without_empty_cache(model, prefill, cache_name), full_windows=True)
+            parts = [decode_part] if static and multi_token_decode else [whole, decode_part]
+            if "encoder" in submodules and recordings["encoder"].calls:
+                parts = [Part("encoder", submodules["encoder"], recordings["encoder"].calls[0]), *parts]
     metadata = {
         "cache_argument": cache_name,
         "static": static,
         "max_cache_len": _length(decode[cache_name]) if static and cache_name else None,
         "multi_token_decode": multi_token_decode,
     }
-    frozen = frozenset() if multi_token_decode else frozenset({"sequence", "query"})
-    decode_part = Part("decode", model, decode, static=frozen, full_windows=True)
-    if static and multi_token_decode:
-        return Split([decode_part], metadata)
-    return Split([Part("prefill", model, prefill, full_windows=True), decode_part], metadata)
+    return Split(parts, metadata)
+
+
+def _submodules(model: Any) -> dict[str, torch.nn.Module]:
+    """The parts of a composite or encoder-decoder model, by component name."""
+    text = text_encoder(model)
+    if text is not None:
+        return {"encoder": text}
+    found = encoders(model)
+    inner, logits = decoder(model), head(model)
+    if not found or inner is None or logits is None:
+        return {}
+    return {**found, **projectors(model), "language_model": inner, "lm_head": logits}
 
 
 def _record(
-    model: torch.nn.Module, inputs: Mapping[str, Any], tokens: int, generation_config: Any, read_values: bool
-) -> list[Any]:
-    """The forwards of one `generate`; without reading the weights where they are only referenced."""
+    model: torch.nn.Module,
+    submodules: Mapping[str, torch.nn.Module],
+    inputs: Mapping[str, Any],
+    tokens: int,
+    generation_config: Any,
+    read_values: bool,
+) -> dict[str, Recording]:
+    """The forwards of one `generate`, by component; without reading the weights where they are only referenced."""
+
+    def run(shapes_only: bool) -> dict[str, Recording]:
+        with ExitStack() as stack:
+            if shapes_only:
+                stack.enter_context(without_values(model))
+            found = {"model": stack.enter_context(recorded(model, shapes_only))}
+            for name, module in submodules.items():
+                found[name] = stack.enter_context(recorded(module, shapes_only, keep_results=True))
+            run_generate(model, inputs, tokens, generation_config)
+        return found
+
     if is_referenced(model) and not read_values:
         try:
-            with without_values(model), recorded(model, shapes_only=True) as calls:
-                run_generate(model, inputs, tokens, generation_config)
-            return calls
+            return run(shapes_only=True)
         except Exception as error:  # noqa: BLE001 - a step that needs values: whatever op meets the meta device first
             logger.info("generate needs the weights' values (%s); reading them", error)
-    with recorded(model) as calls:
-        run_generate(model, inputs, tokens, generation_config)
-    return calls
+    return run(shapes_only=False)
 
 
 def _add_mask(model: torch.nn.Module, call: dict[str, Any], cache_name: str | None) -> None:
@@ -160,28 +193,6 @@ def _seen(cache: Any) -> int | None:
         return int(cache.get_seq_length())
     except (AttributeError, ValueError):
         return None
-
-
-def _without_empty_cache(model: torch.nn.Module, call: dict[str, Any], cache_name: str | None) -> dict[str, Any]:
-    """Leave out a cache that holds nothing yet, where the model makes the same one by itself."""
-    cache = call.get(cache_name) if cache_name else None
-    if cache is None or any(isinstance(leaf, torch.Tensor) for leaf in _leaves(cache)):
-        return call
-    shorter = {name: value for name, value in call.items() if name != cache_name}
-    with torch.no_grad():
-        before = run_forward(model, call)
-        try:
-            after = run_forward(model, shorter)
-        except Exception:  # noqa: BLE001 - whatever the model raises without a cache: it needs one
-            return call
-    same = len(_leaves(before)) == len(_leaves(after))
-    return shorter if same else call
-
-
-def _leaves(value: Any) -> list[Any]:
-    register_known_caches()
-    register_objects_in(value)
-    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 def _is_static(cache: Any) -> bool:

@@ -27,7 +27,7 @@ def merge_steps(first: Mapping[str, Any], second: Mapping[str, Any], cache_name:
 
 
 def _merge(name: str, first: Any, second: Any) -> Any:
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
+    if type(first) is dict and type(second) is dict:
         return {key: _merge(name, first[key], second[key]) for key in first}
     if not isinstance(first, torch.Tensor) or not isinstance(second, torch.Tensor):
         return second

@@ -6,47 +6,60 @@ import copy
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from ...hf.replaced import replaced
 from ..shapes_only import to_device
 
 
-@contextmanager
-def recorded(module: torch.nn.Module, shapes_only: bool = False) -> Iterator[list[dict[str, Any]]]:
-    """While held, every call of `module.forward` adds its kwargs to the list; the module is put back afterwards.
+@dataclass(frozen=True)
+class Recording:
+    """What a module was called with, and what it returned, call by call; copies."""
 
-    With `shapes_only` the module's weights are on `meta` (`without_values`): its forwards run for their shapes, the
-    logits that `generate` reads are zeros, and the recorded caches are zeros too. Kwargs are copied before the call, since a forward writes into its cache. Positional arguments are named by the
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    results: list[Any] = field(default_factory=list)
+
+
+@contextmanager
+def recorded(
+    module: torch.nn.Module, shapes_only: bool = False, keep_results: bool = False
+) -> Iterator[Recording]:
+    """While held, every call of `module.forward` is recorded; the module is put back afterwards.
+
+    Kwargs are copied before the call, since a forward writes into its cache; positional arguments are named by the
     forward's signature.
+
+    Args:
+        module: The module.
+        shapes_only: The weights are on `meta` (`without_values`): forwards run for their shapes, the logits that
+            `generate` reads are zeros, and what is recorded are zeros on the CPU.
+        keep_results: Record results too.
     """
-    calls: list[dict[str, Any]] = []
+    recording = Recording()
     original = module.forward
     signature = inspect.signature(original)
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         named = _by_name(signature, args, kwargs)
-        calls.append(to_device(copy.deepcopy(named), "cpu") if shapes_only else copy.deepcopy(named))
-        if not shapes_only:
-            return original(*args, **kwargs)
-        outputs = original(**to_device(named, "meta"), return_dict=True)
-        for name in ("logits", "last_hidden_state"):
-            if isinstance(outputs.get(name), torch.Tensor):
-                outputs[name] = torch.zeros_like(outputs[name], device="cpu")
+        recording.calls.append(to_device(copy.deepcopy(named), "cpu") if shapes_only else copy.deepcopy(named))
+        if shapes_only:
+            outputs = original(**to_device(named, "meta"), **({"return_dict": True} if "return_dict" in kwargs else {}))
+            for name in ("logits", "last_hidden_state") if isinstance(outputs, dict) else ():
+                if isinstance(outputs.get(name), torch.Tensor):
+                    outputs[name] = torch.zeros_like(outputs[name], device="cpu")
+        else:
+            outputs = original(*args, **kwargs)
+        if keep_results:
+            recording.results.append(to_device(copy.deepcopy(outputs), "cpu"))
         return outputs
 
     # `generate` reads the forward's signature to know what it may pass.
     forward.__signature__ = signature  # type: ignore[attr-defined]
-    before = module.__dict__.get("forward")
-    module.forward = forward
-    try:
-        yield calls
-    finally:
-        if before is None:
-            del module.__dict__["forward"]
-        else:
-            module.forward = before
+    with replaced(module, forward):
+        yield recording
 
 
 def _by_name(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,101 @@
+"""Run composite and encoder-decoder models: exported components stand in for the source class's own submodules."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..errors import InputError
+from . import submodules
+from .replaced import Reached, replaced, stopping_at
+
+if TYPE_CHECKING:
+    from .exported import ExportedComponent, ExportedModel
+
+_ENCODED = "mm_encoder_outputs"
+
+
+def attach_parts(model: Any, exported: ExportedModel) -> None:
+    """Let the encoders and projectors of a meta-device model compute with the exported components of the same role.
+
+    `generate` calls them through the source class's own code (`get_encoder()`, `get_image_features()`), which keeps
+    whatever that code does before and after.
+    """
+    parts = {**submodules.encoders(model), **submodules.projectors(model)}
+    text = submodules.text_encoder(model)
+    if text is not None:
+        parts["encoder"] = text
+    object.__setattr__(model, "encoded", [])
+    for name, module in parts.items():
+        if name in exported:
+            module.forward = _caller(exported[name], module.forward, model, name)  # type: ignore[method-assign]
+
+
+def _caller(component: ExportedComponent, original: Any, model: Any, name: str) -> Any:
+    positional = list(dict.fromkeys(tensor.name.partition(".")[0] for tensor in component.spec.inputs))
+
+    @functools.wraps(original)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(positional, args, strict=False))
+        result = component(**given, **{key: value for key, value in kwargs.items() if key in positional})
+        model.encoded.append((name, result))
+        return result
+
+    return forward
+
+
+def run_composite(model: Any, exported: ExportedModel, forward: Any, kwargs: Mapping[str, Any]) -> Any:
+    """The prompt of a composite model: embed and merge, language model, head.
+
+    Args:
+        model: The meta-device model, its parts attached.
+        exported: Its components.
+        forward: The source class's forward, used to run the encoders where `generate` did not.
+        kwargs: What the model's forward was called with.
+
+    Returns:
+        A `CausalLMOutputWithPast`: `logits` float [batch, kept positions, vocabulary], and the cache.
+
+    Raises:
+        InputError: If the prompt has no image or audio although the graph was exported with one.
+    """
+    from transformers.modeling_outputs import CausalLMOutputWithPast
+
+    embed = exported["embed_inputs"]
+    taken = {tensor.name.partition(".")[0] for tensor in embed.spec.inputs}
+    inputs = {name: value for name, value in kwargs.items() if name in taken}
+    if "features" in taken:
+        inputs["features"] = _features(model, exported, forward, kwargs)
+    elif _ENCODED in taken and _ENCODED not in inputs:
+        raise InputError("This artifact was exported with an image or audio prompt; pass one, or export without.")
+    embedded = embed(**inputs)
+    hidden = exported["language_model"](**embedded)
+    states = hidden["last_hidden_state"]
+    keep = kwargs.get("logits_to_keep", 0)
+    states = states[:, -keep:] if isinstance(keep, int) else states[:, keep]
+    name = exported["lm_head"].spec.inputs[0].name
+    logits = exported["lm_head"](**{name: states})
+    return CausalLMOutputWithPast(logits=logits, cache=hidden["cache"])
+
+
+def _features(model: Any, exported: ExportedModel, forward: Any, kwargs: Mapping[str, Any]) -> list[Any]:
+    """What the encoders (or projectors) give for this prompt, by running the model up to its language model."""
+    model.encoded.clear()
+    table = model.get_input_embeddings()
+    width = table.weight.shape[-1]
+    decoder = submodules.decoder(model)
+    assert decoder is not None
+    with ExitStack() as stack:
+        stack.enter_context(stopping_at(decoder))
+        # The merge is the graph's work: here the embeddings only have to have the right shape.
+        stack.enter_context(replaced(table, lambda ids: torch.zeros(*ids.shape, width, dtype=model.dtype)))
+        try:
+            forward(model, **kwargs)
+        except Reached:
+            pass
+    projected = [result for name, result in model.encoded if not name.endswith("_encoder")]
+    return projected or [result for _, result in model.encoded]

@@ -1,0 +1,62 @@
+"""Let a module's forward do something else for a while."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+
+class Reached(Exception):  # noqa: N818  (not an error: it carries the language model's kwargs out of a forward)
+    """Raised in place of running the language model."""
+
+    def __init__(self, kwargs: Mapping[str, Any]) -> None:
+        super().__init__("the language model was reached")
+        self.kwargs = dict(kwargs)
+
+
+@contextmanager
+def replaced(module: torch.nn.Module, forward: Any) -> Iterator[None]:
+    """While held, `module` computes `forward`."""
+    before = module.__dict__.get("forward")
+    module.forward = forward  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        if before is None:
+            module.__dict__.pop("forward", None)
+        else:
+            module.forward = before  # type: ignore[method-assign]
+
+
+@contextmanager
+def stopping_at(module: torch.nn.Module) -> Iterator[None]:
+    """While held, a call of `module` raises `Reached` with its kwargs."""
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise Reached(kwargs)
+
+    with replaced(module, forward):
+        yield
+
+
+@contextmanager
+def returning(modules: Sequence[torch.nn.Module], results: list[Any]) -> Iterator[None]:
+    """While held, the calls of `modules` return `results`, one after the other."""
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return results.pop(0)
+
+    held = [(module, module.__dict__.get("forward")) for module in modules]
+    try:
+        for module in modules:
+            module.forward = forward  # type: ignore[method-assign]
+        yield
+    finally:
+        for module, before in held:
+            if before is None:
+                module.__dict__.pop("forward", None)
+            else:
+                module.forward = before  # type: ignore[method-assign]
