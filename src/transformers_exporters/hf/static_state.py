@@ -34,7 +34,8 @@ def allocate(cache: Any, spec: ComponentSpec, name: str, batch: int) -> None:
         if keys is None or values is None or getattr(layer, "is_initialized", True):
             continue
         states = [
-            torch.zeros(batch, int(t.shape[1]), 0, int(t.shape[3]), dtype=getattr(torch, t.dtype)) for t in (keys, values)
+            torch.zeros(batch, int(t.shape[1]), 0, int(t.shape[3]), dtype=getattr(torch, t.dtype))
+            for t in (keys, values)
         ]
         layer.lazy_initialization(*states)
 
@@ -73,9 +74,7 @@ def _cache_length(kwargs: dict[str, Any], keys: str) -> int:
     return int(kwargs[name].layers[int(index)].keys.shape[2])
 
 
-def _causal(
-    ids: torch.Tensor, seen: torch.Tensor | None, past: int, length: int, window: int | None
-) -> torch.Tensor:
+def _causal(ids: torch.Tensor, seen: torch.Tensor | None, past: int, length: int, window: int | None) -> torch.Tensor:
     """bool [batch, 1, queries, length]: key j is visible to query i up to its own position, unless it is padding."""
     batch, queries = ids.shape[:2]
     rows = past + torch.arange(queries)[:, None]

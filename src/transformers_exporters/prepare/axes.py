@@ -17,7 +17,11 @@ AxisNames = tuple[str | None, ...]
 
 # (pattern of the leaf path's last part, rank) -> names; None is an axis that belongs to the model. The first match wins.
 _RULES: tuple[tuple[str, int, AxisNames], ...] = (
-    (r"(decoder|encoder)_(attention_mask|input_ids|position_ids|token_type_ids|head_mask)", 2, ("batch", r"\1_sequence")),
+    (
+        r"(decoder|encoder)_(attention_mask|input_ids|position_ids|token_type_ids|head_mask)",
+        2,
+        ("batch", r"\1_sequence"),
+    ),
     (r"(decoder|encoder)_(inputs_embeds|hidden_states)", 3, ("batch", r"\1_sequence", None)),
     (r"attention_mask|mask", 2, ("batch", "mask_sequence")),
     (r"(full|sliding|linear|causal|chunked)_attention|.*attention_mask", 4, ("batch", None, "query", "key")),

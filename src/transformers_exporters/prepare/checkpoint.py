@@ -68,7 +68,10 @@ def load_checkpoint(
 
 def _forget_gguf(model: Any) -> None:
     """A GGUF file's weights are dequantized when they are loaded; without its marks the model is an ordinary one."""
-    for owner, names in ((model, ("hf_quantizer", "quantization_method", "is_quantized")), (model.config, ("quantization_config",))):
+    for owner, names in (
+        (model, ("hf_quantizer", "quantization_method", "is_quantized")),
+        (model.config, ("quantization_config",)),
+    ):
         for name in names:
             vars(owner).pop(name, None)
 

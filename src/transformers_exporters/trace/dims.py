@@ -37,7 +37,9 @@ def request_shapes(prepared: Prepared) -> dict[str, Any]:
         if node is None or node.flatten_with_keys_fn is None:
             return one(path, value)
         children, _ = node.flatten_with_keys_fn(value)
-        return [visit((*path, key), item) for key, item in children]  # torch.export wants an object's children as a list
+        return [
+            visit((*path, key), item) for key, item in children
+        ]  # torch.export wants an object's children as a list
 
     return {key: visit((pytree.MappingKey(key),), value) for key, value in prepared.inputs.items()}
 

@@ -27,7 +27,9 @@ def runs_like() -> RunsLike:
         tolerance: float = 1e-4,
     ) -> ExportedProgram:
         module.eval()
-        axes = pytree.tree_map(lambda t: dict.fromkeys(range(t.dim()), Dim.AUTO) if torch.is_tensor(t) else None, dict(traced))
+        axes = pytree.tree_map(
+            lambda t: dict.fromkeys(range(t.dim()), Dim.AUTO) if torch.is_tensor(t) else None, dict(traced)
+        )
         patches = collect("transformers_exporters.trace.patches")
         assert set(without) <= {patch.id for patch in patches}
         with torch.no_grad(), Patching(patches, model=module, disabled=without):

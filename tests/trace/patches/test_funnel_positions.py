@@ -10,7 +10,14 @@ ID = "trace.patches.funnel_positions"
 def build(**options) -> FunnelBaseModel:
     torch.manual_seed(0)
     config = FunnelConfig(
-        vocab_size=64, block_sizes=[1, 1, 1], d_model=16, n_head=2, d_head=8, d_inner=16, num_decoder_layers=1, **options
+        vocab_size=64,
+        block_sizes=[1, 1, 1],
+        d_model=16,
+        n_head=2,
+        d_head=8,
+        d_inner=16,
+        num_decoder_layers=1,
+        **options,
     )
     return FunnelBaseModel(config)
 

@@ -19,7 +19,14 @@ class Rule(torch.nn.Module):
 
     def forward(self, query, key, value, g, beta, state):
         return getattr(self.module, self.name)(
-            query, key, value, g=g, beta=beta, initial_state=state, output_final_state=True, use_qk_l2norm_in_kernel=True
+            query,
+            key,
+            value,
+            g=g,
+            beta=beta,
+            initial_state=state,
+            output_final_state=True,
+            use_qk_l2norm_in_kernel=True,
         )
 
 

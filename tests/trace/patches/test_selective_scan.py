@@ -10,7 +10,9 @@ ID = "trace.patches.selective_scan"
 
 def build() -> MambaModel:
     torch.manual_seed(0)
-    config = MambaConfig(vocab_size=64, hidden_size=16, state_size=4, num_hidden_layers=1, conv_kernel=4, use_cache=False)
+    config = MambaConfig(
+        vocab_size=64, hidden_size=16, state_size=4, num_hidden_layers=1, conv_kernel=4, use_cache=False
+    )
     model = MambaModel(config)
     with torch.no_grad():
         for parameter in model.parameters():

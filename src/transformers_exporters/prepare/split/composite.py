@@ -24,7 +24,10 @@ _ENCODED = "mm_encoder_outputs"
 
 
 def composite_parts(
-    model: Any, submodules: Mapping[str, torch.nn.Module], recordings: Mapping[str, Recording], prefill: Mapping[str, Any]
+    model: Any,
+    submodules: Mapping[str, torch.nn.Module],
+    recordings: Mapping[str, Recording],
+    prefill: Mapping[str, Any],
 ) -> list[Part] | None:
     """The components of a multimodal prefill, or None where `generate` ran no encoder and language model apart.
 

@@ -24,9 +24,7 @@ class Recording:
 
 
 @contextmanager
-def recorded(
-    module: torch.nn.Module, shapes_only: bool = False, keep_results: bool = False
-) -> Iterator[Recording]:
+def recorded(module: torch.nn.Module, shapes_only: bool = False, keep_results: bool = False) -> Iterator[Recording]:
     """While held, every call of `module.forward` is recorded; the module is put back afterwards.
 
     Kwargs are copied before the call, since a forward writes into its cache; positional arguments are named by the

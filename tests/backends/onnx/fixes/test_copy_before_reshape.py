@@ -12,7 +12,14 @@ ID = "backends.onnx.fixes.copy_before_reshape"
 def _model():
     torch.manual_seed(0)
     config = T5Config(
-        vocab_size=64, d_model=32, d_kv=8, d_ff=48, num_layers=1, num_heads=4, decoder_start_token_id=0, dropout_rate=0.0
+        vocab_size=64,
+        d_model=32,
+        d_kv=8,
+        d_ff=48,
+        num_layers=1,
+        num_heads=4,
+        decoder_start_token_id=0,
+        dropout_rate=0.0,
     )
     inputs = {
         "input_ids": torch.randint(2, 64, (2, 7)),

@@ -89,7 +89,9 @@ def _causal(query: Any, key: Any) -> Any:
     zero, one = op.Constant(value_int=0), op.Constant(value_int=1)
     queries = op.Range(zero, op.Squeeze(op.Shape(query, start=-2, end=-1)), one)
     keys = op.Range(zero, op.Squeeze(op.Shape(key, start=-2, end=-1)), one)
-    return op.LessOrEqual(op.Unsqueeze(keys, op.Constant(value_ints=[0])), op.Unsqueeze(queries, op.Constant(value_ints=[1])))
+    return op.LessOrEqual(
+        op.Unsqueeze(keys, op.Constant(value_ints=[0])), op.Unsqueeze(queries, op.Constant(value_ints=[1]))
+    )
 
 
 def _repeated(kept: Any, query: Any) -> Any:
