@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 from functools import cache
 from typing import Any
@@ -75,11 +76,24 @@ def _trace(node: Node) -> GraphModule:
     mode = detect_fake_mode([v for v in pytree.tree_leaves((values, node.meta["val"])) if isinstance(v, torch.Tensor)])
     if mode is None:
         raise CannotExpand(str(target))
-    with torch.no_grad(), mode:
+    # A comparison of sizes in a decomposition (such as the checks of group_norm) must not pin the symbols that the rest of
+    # the graph is written in: BiT's batch became the traced one.
+    quiet = mode.shape_env.suppress_guards() if mode.shape_env is not None else contextlib.nullcontext()
+    with torch.no_grad(), mode, quiet:
         body = make_fx(run, tracing_mode="real")(*values)
     if any(str(inner.target).startswith(("prims.", "aten.as_strided")) for inner in body.graph.nodes):
         raise CannotExpand(f"{target}: its decomposition is about memory or torch's primitives")
+    made, traced = _constant_axes(body.graph.output_node().args[0]), _constant_axes(node)
+    if any(new and not old for a, b in zip(made, traced, strict=False) for new, old in zip(a, b, strict=True)):
+        raise CannotExpand(f"{target}: its decomposition holds only for the traced sizes")
     return body
+
+
+def _constant_axes(result: Any) -> list[list[bool]]:
+    """Which axes of the tensors that a node (or a list of nodes) returns have a constant size."""
+    values = [leaf.meta["val"] if isinstance(leaf, Node) else leaf for leaf in pytree.tree_leaves(result)]
+    tensors = [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
+    return [[isinstance(size, int) for size in tensor.shape] for tensor in tensors]
 
 
 def _replace(graph: torch.fx.Graph, node: Node, body: GraphModule) -> None:
@@ -101,9 +115,12 @@ def _replace(graph: torch.fx.Graph, node: Node, body: GraphModule) -> None:
             copy.meta = {**inner.meta, **trail}
             known[inner] = copy
     if isinstance(result, Node):
+        result.meta["val"] = node.meta["val"]
         node.replace_all_uses_with(result)
     else:
         for user in list(node.users):
-            user.replace_all_uses_with(result[user.args[1]])
+            piece = result[user.args[1]]
+            piece.meta["val"] = user.meta["val"]
+            user.replace_all_uses_with(piece)
             graph.erase_node(user)
     graph.erase_node(node)

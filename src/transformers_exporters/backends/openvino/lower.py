@@ -19,6 +19,7 @@ from ...trace.record import Traced
 from ..contract import Lowered
 from .config import OpenVINOConfig
 from .constants import Constants
+from .convolutions import unify_convolutions
 from .decoder import Conversion, GraphDecoder, lookup_name, op_name
 from .expand import expand
 from .functional import NotFunctional, make_functional
@@ -67,6 +68,7 @@ def _functional(program: ExportedProgram) -> ExportedProgram:
         # Slow (it runs the whole graph under fake tensors), but knows every in-place op and view.
         made = program.run_decompositions({})
     drop_identities(made.graph)
+    unify_convolutions(made.graph)
     for node in reversed(made.graph.nodes):
         if node.op == "call_function" and not node.users:
             made.graph.erase_node(node)
