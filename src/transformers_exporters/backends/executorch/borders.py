@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -43,6 +43,10 @@ def drop_constants(program: ExportedProgram) -> int:
     return len(constant_inputs) + dropped
 
 
+#: Operators that write into their first argument, as executorch's in-place pass and its write-back leave them.
+_UPDATES = (["copy_"], ["index_put_"])
+
+
 @dataclass(frozen=True)
 class Results:
     """What a program returns, in the runtime's order.
@@ -59,6 +63,17 @@ class Results:
     returned: tuple[int, ...]
     same: Mapping[int, str]
     in_place: bool
+
+    def in_order(self, plan: Any, inputs: Sequence[str]) -> Results:
+        """The same with `written` as the emitted plan has it: updates that were made in place move behind the others.
+
+        Args:
+            plan: The method's `ExecutionPlan`. An updated input and the output that returns it are one value in it.
+            inputs: The component's input names.
+        """
+        names = {value: name for value, name in zip(plan.inputs, inputs, strict=True) if name in self.written}
+        found = [names[value] for value in plan.outputs if value in names]
+        return self if self.in_place else replace(self, written=tuple(found[: len(self.written)]))
 
     def as_json(self) -> dict[str, Any]:
         """For the run door."""
@@ -109,4 +124,9 @@ def without_written_inputs(graph_module: GraphModule) -> PassResult:
 
 
 def _writes_input(node: Node) -> bool:
-    return node.target is torch.ops.aten.copy_.default and node.args[0].op == "placeholder"
+    """Whether a node is the last of a chain of updates in place that starts at an input."""
+    while node.op == "call_function" and getattr(node.target, "__name__", "").split(".")[-2:-1] in _UPDATES:
+        node = node.args[0]
+        if node.op == "placeholder":
+            return True
+    return False

@@ -10,9 +10,10 @@ from typing import Any
 import sympy
 import torch
 from torch.export import ExportedProgram
-from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from ...artifact.spec import ComponentSpec
+from .upper_sizes import largest_size
 
 #: Bounds of axes for which the caller states none, by the start of their name; any other axis gets `DEFAULT_SIZE`.
 DEFAULTS = {"batch": 16, "height": 512, "width": 512, "samples": 160_000, "frames": 3000}
@@ -32,6 +33,7 @@ LADDER = (
     (8, 0.125, 512),
     (4, 0.125, 512),
     (4, 0.0625, 512),
+    (2, 0.0625, 512),
     (4, 0.0625, 256),
     (4, 0.0625, 128),
     (4, 0.03, 64),
@@ -41,7 +43,7 @@ LADDER = (
 
 #: Bytes that one tensor may need at its bounds. The arena is a small multiple of it, and the Python runtime touches
 #: every page of the arena when it loads a method (measured: 4 GB take 16 s and 4 GB of RSS, executorch 1.5.1).
-LARGEST_TENSOR = 2**29
+LARGEST_TENSOR = 2**28
 
 
 def choose_bounds(
@@ -73,7 +75,7 @@ def choose_bounds(
             default = max(_default(names.get(symbol, ""), *rung), _traced_size(shape_env, symbol))
             keep = limit is not None and (explicit or limit <= default)
             bounds[symbol] = limit if keep and limit is not None else default
-        if _largest(shapes, shape_env, bounds) <= LARGEST_TENSOR:
+        if _largest(shapes, bounds) <= LARGEST_TENSOR:
             break
     return bounds
 
@@ -144,13 +146,15 @@ def _float_shapes(program: ExportedProgram) -> set[tuple[Any, ...]]:
     return shapes
 
 
-def _largest(shapes: set[tuple[Any, ...]], shape_env: Any, bounds: Mapping[sympy.Symbol, int]) -> int:
+def _largest(shapes: set[tuple[Any, ...]], bounds: Mapping[sympy.Symbol, int]) -> int:
     ranges = {symbol: ValueRanges(sympy.Integer(0), sympy.Integer(bound)) for symbol, bound in bounds.items()}
+    known: dict[sympy.Expr, int] = {}
     largest = 0
     for itemsize, *sizes in shapes:
         number = itemsize
         for size in sizes:
-            upper = bound_sympy(size, ranges).upper
-            number *= int(upper) if isinstance(upper, sympy.Integer) else 1
+            if size not in known:
+                known[size] = largest_size(size, ranges) or 1
+            number *= known[size]
         largest = max(largest, number)
     return largest

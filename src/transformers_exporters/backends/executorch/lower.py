@@ -21,7 +21,9 @@ from .bounds import bounded_spec, bounds_applied, choose_bounds
 from .config import ExecutorchConfig
 from .kernels import check_kernels, count_nodes, missing_operators, undelegated_ops
 from .pte import write_program
+from .sizes import expand_powers
 from .targets import find_target
+from .upper_sizes import UpperSizes
 
 
 def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
@@ -45,6 +47,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     bounds = choose_bounds(program, traced.spec, traced.symbols, explicit=config.dynamic_shapes is not None)
     with bounds_applied(program, bounds):
         edge = target.delegate(program)
+        expand_powers(edge.exported_program())
         drop_constants(edge.exported_program())
         results = arrange_results(edge.exported_program(), _input_names(traced), in_place=not config.alloc_graph_input)
         counts = count_nodes(edge.exported_program())
@@ -56,6 +59,8 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
             f"{config.backend} took no operator of {traced.spec.name!r}: all of it runs in ExecuTorch's own kernels.",
             stacklevel=2,
         )
+    plan = planned.executorch_program.execution_plan[0]
+    results = results.in_order(plan, [tensor.name for tensor in traced.spec.inputs])
     spec = bounded_spec(traced.spec, traced.symbols, bounds)
     spec = dataclasses.replace(spec, options={**spec.options, "backend": config.backend, "results": results.as_json()})
     notes = {
@@ -78,7 +83,14 @@ def _input_names(traced: Traced) -> dict[str, str]:
 
 def _backend_config(plan: MemoryPlanningPass, results: Results) -> ExecutorchBackendConfig:
     passes = [without_written_inputs] if results.in_place else []
-    return ExecutorchBackendConfig(memory_planning_pass=plan, passes=passes)
+    return ExecutorchBackendConfig(
+        memory_planning_pass=plan,
+        passes=passes,
+        sym_shape_eval_pass=UpperSizes(),
+        # In the caller's memory, a cache update writes the new rows; otherwise it copies the whole cache there and
+        # back. In planned memory the planner reuses an input's place after its last reader (executorch 1.5.1), so not.
+        run_reinplace_pass=results.in_place,
+    )
 
 
 def arena_bytes(planned: Any) -> int:

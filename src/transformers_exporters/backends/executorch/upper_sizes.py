@@ -1,0 +1,89 @@
+"""The largest value of a symbolic size.
+
+Interval arithmetic takes every occurrence of a symbol for itself: `2*s*s // s` at s <= 1024 comes out as two million.
+Relative positions (XLNet) are full of such sizes, and their arena came out as 275 GB. So where the interval's end and the
+value at the bounds differ, the size is evaluated at many points instead.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+import torch
+import torch.utils._pytree as pytree
+from executorch.exir.tensor import TensorSpec
+from torch.fx import GraphModule
+from torch.fx.passes.infra.pass_base import PassBase, PassResult
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
+
+#: Points tried for each symbol: the last ones below its bound (a size may depend on a remainder), and a few others.
+_BELOW, _OTHERS = 9, (1, 2, 3)
+#: Symbols in one size up to which every combination of points is tried.
+_COMBINED = 2
+
+
+def largest_size(expression: sympy.Expr, ranges: Mapping[sympy.Symbol, ValueRanges[sympy.Expr]]) -> int | None:
+    """The largest value of a size, None where its symbols have no finite bound."""
+    if expression.is_Integer:
+        return int(expression)
+    upper = bound_sympy(expression, dict(ranges)).upper
+    symbols = sorted(expression.free_symbols, key=str)
+    if not all(s in ranges and isinstance(ranges[s].upper, sympy.Integer) for s in symbols):
+        return int(upper) if isinstance(upper, sympy.Integer) else None
+    bounds = [int(ranges[s].upper) for s in symbols]
+    at_bounds = _value(expression, symbols, bounds)
+    if isinstance(upper, sympy.Integer) and at_bounds == int(upper):
+        return at_bounds
+    points = [sorted({max(b - i, 1) for i in range(_BELOW)} | {o for o in _OTHERS if o <= b}) for b in bounds]
+    if len(symbols) > _COMBINED:
+        points = [[p[0], p[-2] if len(p) > 1 else p[-1], p[-1]] for p in points]
+    values = [_value(expression, symbols, point) for point in itertools.product(*points)]
+    return max(v for v in (at_bounds, *values) if v is not None)
+
+
+def _value(expression: sympy.Expr, symbols: list[sympy.Symbol], point: Any) -> int | None:
+    value = expression.xreplace(dict(zip(symbols, map(sympy.Integer, point), strict=True)))
+    return int(value) if value.is_Integer else None
+
+
+class UpperSizes(PassBase):  # type: ignore[misc]
+    """Gives every planned tensor its largest shape; takes the place of executorch's own pass of this kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[sympy.Expr, int] = {}
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Replace the symbols in the shapes and strides of all tensor specs."""
+        for module in graph_module.modules():
+            if isinstance(module, GraphModule):
+                for node in module.graph.nodes:
+                    for spec in pytree.tree_leaves(node.meta.get("spec", [])):
+                        if isinstance(spec, TensorSpec):
+                            spec.shape = [self._size(size) for size in spec.shape]
+                            spec.stride = _row_major(spec)
+        return PassResult(graph_module, True)
+
+    def _size(self, size: Any) -> int:
+        if not isinstance(size, torch.SymInt):
+            return int(size)
+        expression, shape_env = size.node.expr, size.node.shape_env
+        if expression not in self._known:
+            largest = largest_size(expression, shape_env.var_to_range)
+            if largest is None:
+                raise RuntimeError(f"the size {expression} has no finite bound")
+            self._known[expression] = largest
+        return self._known[expression]
+
+
+def _row_major(spec: TensorSpec) -> list[int]:
+    """Strides for the spec's order of axes."""
+    strides = [1] * len(spec.shape)
+    step = 1
+    for axis in reversed([int(a) for a in spec.dim_order]):
+        strides[axis] = step
+        step *= max(spec.shape[axis], 1)
+    return strides
