@@ -23,3 +23,9 @@ def test_needed(runs_like):
 def test_works(runs_like):
     """On both sides of every bound."""
     runs_like(Window(), inputs(7), [inputs(n) for n in (5, 9, 10, 11, 12, 13, 40)])
+
+
+def test_leaves_indexing_as_it_was(runs_like):
+    """A patch of `torch.Tensor.__getitem__` would make this fail for the rest of the process."""
+    runs_like(Window(), inputs(7), [])
+    assert torch.tensor([torch.tensor(1), torch.tensor(2)]).tolist() == [1, 2]

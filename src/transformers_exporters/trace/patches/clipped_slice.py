@@ -13,12 +13,20 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from ...workarounds import Workaround
 
 
-def getitem(original: Callable[..., Any]) -> Callable[..., Any]:
+def override(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The hook through which `torch.export` sees every indexing of a tensor.
+
+    Not `torch.Tensor.__getitem__` itself: setting and deleting it leaves every tensor of the process looking like a
+    sequence to C code, and `torch.tensor([a_scalar_tensor])` fails from then on (CPython 3.11, torch 2.13).
+    """
+
     @functools.wraps(original)
-    def clipped(self: Tensor, index: Any) -> Any:
-        if any(isinstance(size, SymInt) for size in self.shape):
-            index = _clip(self, index)
-        return original(self, index)
+    def clipped(self: Any, func: Any, args: Any, kwargs: Any) -> Any:
+        if getattr(func, "__name__", "") == "__getitem__" and len(args) == 2 and isinstance(args[0], Tensor):
+            x, index = args
+            if any(isinstance(size, SymInt) for size in x.shape):
+                args = (x, _clip(x, index))
+        return original(self, func, args, kwargs)
 
     return clipped
 
@@ -58,6 +66,6 @@ WORKAROUND = Workaround(
     reason="A slice with a fixed bound on a dynamic axis guards on whether the axis is longer than the bound, which caps "
     "the axis at the bound (XLNet memories: 9 tokens; windows and truncations of any model).",
     upstream="none: a guard is how torch.export answers; no issue is known to us",
-    targets=("torch:Tensor.__getitem__",),
-    apply=getitem,
+    targets=("torch._export.non_strict_utils:_NonStrictTorchFunctionHandler._override",),
+    apply=override,
 )
