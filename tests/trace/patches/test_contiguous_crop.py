@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-ID = "trace.patches.view_of_cropped"
+ID = "trace.patches.contiguous_crop"
 
 
 class Crop(torch.nn.Module):
