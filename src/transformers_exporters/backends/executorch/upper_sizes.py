@@ -45,7 +45,10 @@ def largest_size(expression: sympy.Expr, ranges: Mapping[sympy.Symbol, ValueRang
 
 
 def _value(expression: sympy.Expr, symbols: list[sympy.Symbol], point: Any) -> int | None:
-    value = expression.xreplace(dict(zip(symbols, map(sympy.Integer, point), strict=True)))
+    try:
+        value = expression.xreplace(dict(zip(symbols, map(sympy.Integer, point), strict=True)))
+    except (AssertionError, ZeroDivisionError):
+        return None  # torch's functions refuse a point that the graph never reaches
     return int(value) if value.is_Integer else None
 
 

@@ -1,0 +1,39 @@
+"""The largest value of a symbolic size."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+from torch.utils._sympy.functions import FloorDiv, PythonMod
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
+
+from transformers_exporters.backends.executorch.upper_sizes import largest_size
+
+S, B = sympy.Symbol("s", positive=True, integer=True), sympy.Symbol("b", positive=True, integer=True)
+RANGES = {S: ValueRanges(2, 1000), B: ValueRanges(2, 16)}
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        (sympy.Integer(7), 7),
+        (4 * B * S, 64_000),
+        (8 * FloorDiv(S + 7, 8), 1000),
+        # Intervals give 2 000 000 // 2 for this one.
+        (FloorDiv(2 * S * S, S), 2000),
+        # Largest below the bound: what is missing to a multiple of 8.
+        (PythonMod(-S, 8), 7),
+        (B + FloorDiv(S * S, S + 1), 1015),
+    ],
+)
+def test_largest_size(size: sympy.Expr, expected: int) -> None:
+    assert largest_size(size, RANGES) == expected
+
+
+def test_intervals_would_be_far_off() -> None:
+    assert int(bound_sympy(FloorDiv(2 * S * S, S), RANGES).upper) > 100_000
+
+
+def test_a_size_without_a_bound_has_none() -> None:
+    unknown = sympy.Symbol("u0", positive=True, integer=True)
+    assert largest_size(unknown, {unknown: ValueRanges(0, sympy.oo)}) is None
