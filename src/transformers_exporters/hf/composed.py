@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -32,7 +32,7 @@ def attach_parts(model: Any, exported: ExportedModel) -> None:
     object.__setattr__(model, "encoded", [])
     for name, module in parts.items():
         if name in exported:
-            module.forward = _caller(exported[name], module.forward, model, name)  # type: ignore[method-assign]
+            module.forward = _caller(exported[name], module.forward, model, name)
 
 
 def _caller(component: ExportedComponent, original: Any, model: Any, name: str) -> Any:
@@ -67,7 +67,9 @@ def run_composite(model: Any, exported: ExportedModel, forward: Any, kwargs: Map
 
     embed = exported["embed_inputs"]
     taken = {tensor.name.partition(".")[0] for tensor in embed.spec.inputs}
-    inputs = {name: value for name, value in kwargs.items() if name in taken}
+    inputs = {name: value for name, value in kwargs.items() if name in taken and value is not None}
+    if "attention_mask" in taken and "attention_mask" not in inputs:  # `generate` leaves out an all-ones mask
+        inputs["attention_mask"] = torch.ones_like(kwargs["input_ids"])
     if "features" in taken:
         inputs["features"] = _features(model, exported, forward, kwargs)
     elif _ENCODED in taken and _ENCODED not in inputs:
@@ -93,9 +95,7 @@ def _features(model: Any, exported: ExportedModel, forward: Any, kwargs: Mapping
         stack.enter_context(stopping_at(decoder))
         # The merge is the graph's work: here the embeddings only have to have the right shape.
         stack.enter_context(replaced(table, lambda ids: torch.zeros(*ids.shape, width, dtype=model.dtype)))
-        try:
+        with suppress(Reached):
             forward(model, **kwargs)
-        except Reached:
-            pass
     projected = [result for name, result in model.encoded if not name.endswith("_encoder")]
     return projected or [result for _, result in model.encoded]

@@ -107,6 +107,13 @@ def register_known_caches() -> None:
         register_pytree_node(cls)
 
 
+def growing_layers() -> list[type]:
+    """The layer classes that a cache may name without holding one: those that it adds to itself while it grows."""
+    from transformers import cache_utils
+
+    return [cache_utils.DynamicLayer, cache_utils.StaticLayer]
+
+
 def register_objects_in(value: Any) -> None:
     """Register the classes of all objects inside `value` that hold tensors and that pytrees do not know yet."""
     if isinstance(value, (torch.Tensor, *_PLAIN)):

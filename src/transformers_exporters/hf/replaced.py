@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 
-class Reached(Exception):  # noqa: N818  (not an error: it carries the language model's kwargs out of a forward)
+class Reached(Exception):
     """Raised in place of running the language model."""
 
     def __init__(self, kwargs: Mapping[str, Any]) -> None:
@@ -21,14 +21,14 @@ class Reached(Exception):  # noqa: N818  (not an error: it carries the language 
 def replaced(module: torch.nn.Module, forward: Any) -> Iterator[None]:
     """While held, `module` computes `forward`."""
     before = module.__dict__.get("forward")
-    module.forward = forward  # type: ignore[method-assign]
+    module.forward = forward
     try:
         yield
     finally:
         if before is None:
             module.__dict__.pop("forward", None)
         else:
-            module.forward = before  # type: ignore[method-assign]
+            module.forward = before
 
 
 @contextmanager
@@ -52,11 +52,11 @@ def returning(modules: Sequence[torch.nn.Module], results: list[Any]) -> Iterato
     held = [(module, module.__dict__.get("forward")) for module in modules]
     try:
         for module in modules:
-            module.forward = forward  # type: ignore[method-assign]
+            module.forward = forward
         yield
     finally:
         for module, before in held:
             if before is None:
                 module.__dict__.pop("forward", None)
             else:
-                module.forward = before  # type: ignore[method-assign]
+                module.forward = before

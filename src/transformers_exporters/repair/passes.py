@@ -29,6 +29,8 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
     ]
     program = copy.copy(traced.program)
     program._graph_module = copy.deepcopy(traced.program.graph_module)
+    for old, new in zip(traced.program.graph.nodes, program.graph.nodes, strict=True):
+        new.name = old.name  # a copy renames what shadows a builtin (`input` → `input_1`), the signature does not
     fired = dict(traced.fired)
     ran: list[str] = []
     for fix in fixes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from ..artifact.structure import leaf_paths
 from ..configs import ExportConfig
 from ..errors import TraceError
 from ..hf.pytrees import register_known_caches, register_objects_in
+from ..hf.replaced import replaced
 from ..prepare.axes import AxisNames
 from ..prepare.record import Prepared
 from .dims import axis_ranges, name_symbols, request_shapes, shape_of
@@ -48,7 +50,7 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         shapes = complete_shapes(config.dynamic_shapes, prepared.inputs)
     elif config.dynamic:
         shapes = request_shapes(prepared)
-    program = _export(prepared, config, _by_argument(prepared.model, shapes))
+    program = _export(prepared, config, shapes)
     drop_trivial_guards(program)
     traced = describe(program, prepared, fired)
     if config.dynamic and config.dynamic_shapes is None:
@@ -58,7 +60,7 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
 
 def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> ExportedProgram:
     try:
-        with torch.no_grad():
+        with torch.no_grad(), _named_forward(prepared.model, prepared.inputs):
             return torch.export.export(
                 prepared.model,
                 (),
@@ -73,16 +75,25 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> ExportedPr
         ) from error
 
 
-def _by_argument(model: torch.nn.Module, shapes: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Shapes as torch.export groups them: what forward takes through `**kwargs` stands under that parameter's name."""
-    if shapes is None:
-        return None
-    parameters = inspect.signature(model.forward).parameters
-    rest = next((p.name for p in parameters.values() if p.kind is p.VAR_KEYWORD), None)
-    extra = {name: value for name, value in shapes.items() if name not in parameters}
-    if rest is None or not extra:
-        return shapes
-    return {**{name: value for name, value in shapes.items() if name in parameters}, rest: extra}
+def _named_forward(model: torch.nn.Module, inputs: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """Give forward a signature in which every input is a parameter of its own.
+
+    torch.export 2.13 lays inputs that forward takes through `**kwargs` next to the dynamic shapes in two different
+    orders (`_get_range_constraints`) and fails on its own message.
+    """
+    original = model.forward
+    signature = inspect.signature(original)
+    named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    known = {p.name for p in named}
+    extra = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in inputs if name not in known]
+    if not extra:
+        return nullcontext()
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **kwargs)
+
+    forward.__signature__ = signature.replace(parameters=[*named, *extra])  # type: ignore[attr-defined]
+    return replaced(model, forward)
 
 
 def complete_shapes(shapes: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def request_shapes(prepared: Prepared) -> dict[str, Any]:
         return {dim: Dim.STATIC if name in prepared.static else Dim.AUTO for dim, name in enumerate(names)}
 
     def visit(path: tuple[Any, ...], value: Any) -> Any:
-        if isinstance(value, dict):
+        if type(value) is dict:
             return {key: visit((*path, pytree.MappingKey(key)), item) for key, item in value.items()}
         if type(value) in (list, tuple):
             return type(value)(visit((*path, pytree.SequenceKey(i)), item) for i, item in enumerate(value))
@@ -52,6 +52,7 @@ def name_symbols(program: ExportedProgram, leaves: Mapping[str, tuple[str, AxisN
         leaves: By placeholder name: the leaf path, and its axis names.
     """
     names: dict[str, str] = {}
+    traced_at: dict[str, int] = {}
     for node in program.graph.nodes:
         if node.op != "placeholder" or node.name not in leaves:
             continue
@@ -60,8 +61,11 @@ def name_symbols(program: ExportedProgram, leaves: Mapping[str, tuple[str, AxisN
         for dim, size in enumerate(getattr(value, "shape", ())):
             symbol = getattr(getattr(size, "node", None), "expr", None)
             if isinstance(symbol, sympy.Symbol) and str(symbol) not in names:
-                wanted = axes[dim] if dim < len(axes) and axes[dim] else f"{re.sub(r'[^0-9A-Za-z]', '_', path)}_{dim}"
-                names[str(symbol)] = str(wanted)
+                own = f"{re.sub(r'[^0-9A-Za-z]', '_', path)}_{dim}"
+                wanted = (axes[dim] if dim < len(axes) else None) or own
+                # Two axes of one name (a mask's batch and the ids') are one where they were traced at the same size.
+                hint = size.node.hint
+                names[str(symbol)] = wanted if traced_at.setdefault(wanted, hint) == hint else own
     return names
 
 

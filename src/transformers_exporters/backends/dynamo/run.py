@@ -73,9 +73,10 @@ def open_session(
     if compiled is not None:
         package = torch._inductor.aoti_load_package(str(directory / compiled))
         return DynamoSession(component, lambda flat: pytree.tree_leaves(package(*flat)), target)
-    _import_classes(component)
+    classes = _import_classes(component)
     try:
-        with EXCLUSIVE:
+        # Named, or torch reads the example inputs without its safe loader and trips over its own log message (2.13).
+        with EXCLUSIVE, torch.serialization.safe_globals(classes):
             program = torch.export.load(directory / component.files[0])
     except (RuntimeError, ValueError, OSError) as error:
         raise ArtifactError(f"{component.files[0]} is not a program that this torch can load: {error}.") from error
@@ -107,11 +108,12 @@ def _attach(program: torch.export.ExportedProgram, directory: Path, names: Path)
             program.state_dict[name] = torch.nn.Parameter(value, requires_grad=False) if parameter else value
 
 
-def _import_classes(component: ComponentSpec) -> None:
+def _import_classes(component: ComponentSpec) -> list[Any]:
     """Import and register the classes of a saved program's inputs and outputs, or torch cannot rebuild its structure."""
-    from ...hf.pytrees import import_class, is_registered, register_known_caches, register_pytree_node
+    from ...hf.pytrees import growing_layers, import_class, is_registered, register_known_caches, register_pytree_node
 
     register_known_caches()
+    classes: list[Any] = growing_layers()
     for tree in (component.input_structure, component.output_structure):
         for path in _object_paths(tree):
             try:
@@ -120,8 +122,10 @@ def _import_classes(component: ComponentSpec) -> None:
                 raise ArtifactError(
                     f"The artifact returns a {path}, which cannot be imported here: {error}."
                 ) from error
+            classes.append(cls)
             if not is_registered(cls):
                 register_pytree_node(cls)
+    return classes
 
 
 def _object_paths(tree: Json) -> Iterator[str]:

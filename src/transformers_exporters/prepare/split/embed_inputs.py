@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from transformers.modeling_outputs import BaseModelOutputWithPast
 
-from ...hf.replaced import Reached, returning, stopping_at
+from ...hf.replaced import replaced, returning
 
 
 class EmbedInputs(torch.nn.Module):
@@ -32,9 +33,14 @@ class EmbedInputs(torch.nn.Module):
 
     def forward(self, features: Sequence[Any] = (), **kwargs: Any) -> dict[str, Any]:
         """The language model's tensor kwargs for the model's own kwargs and the stubs' results, in call order."""
-        with stopping_at(self._decoder[0]), returning(self._stubs, list(features)):
-            try:
-                self.model(**kwargs)
-            except Reached as reached:
-                return {name: reached.kwargs[name] for name in self._names if reached.kwargs.get(name) is not None}
-        raise RuntimeError("the model finished without its language model")
+        reached: list[dict[str, Any]] = []
+
+        def language_model(*args: Any, **inputs: Any) -> Any:
+            # Not an exception: it would leave torch.export inside the modules that it had entered. What the model does
+            # with this result is no output of the graph, so nothing of it stays.
+            reached.append(inputs)
+            return BaseModelOutputWithPast(last_hidden_state=inputs["inputs_embeds"])
+
+        with replaced(self._decoder[0], language_model), returning(self._stubs, list(features)):
+            self.model(**kwargs)
+        return {name: reached[0][name] for name in self._names if reached[0].get(name) is not None}
