@@ -10,6 +10,7 @@ from onnxscript import opset18 as op
 
 __all__ = ["TRANSLATION"]
 
+_LOWEST = float(torch.finfo(torch.float32).min)
 _SIXTEEN_BITS = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 
 
@@ -44,10 +45,9 @@ def scaled_dot_product_attention(
     """
     rank = len(key.shape)
     dtype = query.dtype
-    factor = scale if scale is not None else float(query.shape[-1]) ** -0.5
     shape = query.shape
-    if factor != 1.0:
-        query = op.Mul(query, op.Cast(op.Constant(value_float=factor), to=dtype))
+    if scale != 1.0:
+        query = op.Mul(query, op.Cast(_factor(query, scale), to=dtype))
         query.shape, query.type = shape, ir.TensorType(dtype)
     if enable_gqa:
         key, value = _repeated(key, query), _repeated(value, query)
@@ -55,10 +55,10 @@ def scaled_dot_product_attention(
     if dtype in _SIXTEEN_BITS:
         scores = op.Cast(scores, to=ir.DataType.FLOAT)
     computed = ir.DataType.FLOAT if dtype in _SIXTEEN_BITS else dtype
-    if is_causal:
-        attn_mask = _causal(query, key)
     seen = None
-    if attn_mask is not None:
+    if is_causal:
+        scores = op.Add(scores, _bias_of_seen(_causal(query, key), computed))
+    elif attn_mask is not None:
         bias, seen = _bias(attn_mask, computed)
         scores = op.Add(scores, bias)
     weights = op.Softmax(scores, axis=-1)
@@ -67,21 +67,39 @@ def scaled_dot_product_attention(
     # Known head counts let the keys' repetition be taken out (graph_fixes.grouped_heads).
     weights.shape, weights.type = ir.Shape([*shape[:-1], None]), ir.TensorType(dtype)
     result = op.MatMul(weights, value)
-    if seen is None or is_causal:
+    if seen is None:
         return result
-    return op.Where(seen, result, op.Cast(op.Constant(value_float=0.0), to=dtype))
+    return op.Where(seen, result, _number(0.0, dtype))
+
+
+def _factor(query: Any, scale: float | None) -> Any:
+    """The factor of the scores, float32 []: a constant where the head's width is known."""
+    width = query.shape[-1]
+    if scale is not None:
+        return op.Constant(value_float=scale)
+    if isinstance(width, int):
+        return op.Constant(value_float=width**-0.5)
+    size = op.Squeeze(op.Shape(query, start=-1), op.Constant(value_ints=[0]))
+    return op.Reciprocal(op.Sqrt(op.Cast(size, to=ir.DataType.FLOAT)))
 
 
 def _bias(mask: Any, dtype: ir.DataType) -> tuple[Any, Any]:
     """What is added to the scores, and bool [..., queries, 1]: whether a query may see any key."""
-    lowest = op.Cast(op.Constant(value_float=float(torch.finfo(torch.float32).min)), to=dtype)
     if mask.dtype == ir.DataType.BOOL:
-        bias = op.Where(mask, op.Cast(op.Constant(value_float=0.0), to=dtype), lowest)
-        return bias, op.Greater(op.ReduceMax(bias, op.Constant(value_ints=[-1]), keepdims=1), lowest)
+        bias, hidden = _bias_of_seen(mask, dtype), _number(_LOWEST, dtype)
+        return bias, op.Greater(op.ReduceMax(bias, op.Constant(value_ints=[-1]), keepdims=1), hidden)
     bias = op.Cast(mask, to=dtype)
-    infinite = op.Cast(op.Constant(value_float=float("-inf")), to=dtype)
-    seen = op.Greater(op.ReduceMax(bias, op.Constant(value_ints=[-1]), keepdims=1), infinite)
-    return op.Max(bias, lowest), seen
+    highest = op.ReduceMax(bias, op.Constant(value_ints=[-1]), keepdims=1)
+    return op.Max(bias, _number(_LOWEST, dtype)), op.Greater(highest, _number(float("-inf"), dtype))
+
+
+def _bias_of_seen(seen: Any, dtype: ir.DataType) -> Any:
+    """0 where bool `seen` holds, else the lowest finite number."""
+    return op.Where(seen, _number(0.0, dtype), _number(_LOWEST, dtype))
+
+
+def _number(number: float, dtype: ir.DataType) -> Any:
+    return op.Cast(op.Constant(value_float=number), to=dtype)
 
 
 def _causal(query: Any, key: Any) -> Any:
@@ -95,15 +113,29 @@ def _causal(query: Any, key: Any) -> Any:
 
 
 def _repeated(kept: Any, query: Any) -> Any:
-    """Repeat each head for its group of query heads; the fusion of grouped attention takes the copy out again."""
-    heads, groups = kept.shape[-3], query.shape[-3]
-    if not (isinstance(heads, int) and isinstance(groups, int)) or heads == groups:
+    """Repeat each head for its group of query heads; `graph_fixes.grouped_heads` takes the copy out where it can."""
+    heads, queried = kept.shape[-3], query.shape[-3]
+    if heads == queried:
         return kept
-    shape = op.Shape(kept)
-    spread = op.Unsqueeze(kept, op.Constant(value_ints=[-3]))
-    before, after = op.Slice(shape, [0], [-2]), op.Slice(shape, [-2], [9])
-    expanded = op.Expand(spread, op.Concat(before, op.Constant(value_ints=[groups // heads]), after, axis=0))
-    return op.Reshape(expanded, op.Concat(op.Slice(shape, [0], [-3]), op.Constant(value_ints=[groups]), after, axis=0))
+    rank, size = len(kept.shape), None
+    before, after = op.Shape(kept, start=0, end=rank - 2), op.Shape(kept, start=rank - 2)
+    if isinstance(heads, int) and isinstance(queried, int):
+        group, total = op.Constant(value_ints=[queried // heads]), op.Constant(value_ints=[queried])
+        size = queried // heads
+    else:
+        total = op.Shape(query, start=rank - 3, end=rank - 2)
+        group = op.Div(total, op.Shape(kept, start=rank - 3, end=rank - 2))
+    spread = op.Unsqueeze(kept, op.Constant(value_ints=[rank - 2]))
+    expanded = op.Expand(spread, op.Concat(before, group, after, axis=0))
+    result = op.Reshape(expanded, op.Concat(op.Shape(kept, start=0, end=rank - 3), total, after, axis=0))
+    sizes = list(kept.shape)
+    for value, shape in (
+        (spread, [*sizes[:-2], 1, *sizes[-2:]]),
+        (expanded, [*sizes[:-2], size, *sizes[-2:]]),
+        (result, [*sizes[:-3], queried, *sizes[-2:]]),
+    ):
+        value.shape, value.type = ir.Shape(shape), ir.TensorType(kept.dtype)
+    return result
 
 
 TRANSLATION = {torch.ops.aten.scaled_dot_product_attention.default: scaled_dot_product_attention}
