@@ -56,7 +56,7 @@ def test_the_cache_is_no_port(decode: Any) -> None:
     }
 
 
-@pytest.mark.parametrize("batch, length", [(2, 6), (3, 10), (1, 1), (2, 6)])
+@pytest.mark.parametrize("batch, length", [(2, 6), (3, 10), (1, 1)])
 def test_greedy_decoding_equals_eager(decode: Any, llama: torch.nn.Module, batch: int, length: int) -> None:
     ids, mask = prompt(batch, length)
     got = torch.cat(list(greedy(decode.session, ids, mask, 12)), 1)

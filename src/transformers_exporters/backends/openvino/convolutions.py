@@ -54,7 +54,17 @@ def _arguments(node: Node) -> tuple[Any, ...] | None:
     transposed = node.target in _TRANSPOSED
     extra = _per_axis(given["output_padding"], axes) if transposed else [0] * axes
     border = _per_axis(padding, axes)
-    return (given["input"], given["weight"], given["bias"], stride, border, dilation, transposed, extra, given["groups"])
+    return (
+        given["input"],
+        given["weight"],
+        given["bias"],
+        stride,
+        border,
+        dilation,
+        transposed,
+        extra,
+        given["groups"],
+    )
 
 
 def _per_axis(value: Any, axes: int) -> list[Any]:

@@ -35,6 +35,17 @@ _SYNONYMS = {
     "aten.__or__.Tensor": "aten.bitwise_or.Tensor",
     "aten.__xor__.Tensor": "aten.bitwise_xor.Tensor",
     "aten.clip.default": "aten.clamp.default",
+    "aten.concat.default": "aten.cat.default",
+    "aten.concatenate.default": "aten.cat.default",
+    "aten.absolute.default": "aten.abs.default",
+    "aten.true_divide.Tensor": "aten.div.Tensor",
+    "aten.multiply.Tensor": "aten.mul.Tensor",
+    "aten.subtract.Tensor": "aten.sub.Tensor",
+    "aten.swapaxes.default": "aten.transpose.int",
+    "aten.swapdims.default": "aten.transpose.int",
+    "aten.special_expm1.default": "aten.expm1.default",
+    "aten.greater.Tensor": "aten.gt.Tensor",
+    "aten.less.Tensor": "aten.lt.Tensor",
 }
 
 

@@ -17,6 +17,7 @@ from torch._guards import detect_fake_mode
 from torch.export.decomp_utils import CustomDecompTable
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import free_symbols
 from torch.utils import _pytree as pytree
 
 
@@ -93,7 +94,7 @@ def _constant_axes(result: Any) -> list[list[bool]]:
     """Which axes of the tensors that a node (or a list of nodes) returns have a constant size."""
     values = [leaf.meta["val"] if isinstance(leaf, Node) else leaf for leaf in pytree.tree_leaves(result)]
     tensors = [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, torch.Tensor)]
-    return [[isinstance(size, int) for size in tensor.shape] for tensor in tensors]
+    return [[not free_symbols(size) for size in tensor.shape] for tensor in tensors]
 
 
 def _replace(graph: torch.fx.Graph, node: Node, body: GraphModule) -> None:

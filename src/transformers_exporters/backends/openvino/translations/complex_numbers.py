@@ -110,7 +110,7 @@ def _view(call: Call) -> Output:
 def _expand(call: Call) -> Output:
     sizes = [1 if isinstance(s, int) and s == -1 else s for s in call["size"]]
     target = _sizes(sizes, 2)
-    return ops.broadcast(call["self"], target, "BIDIRECTIONAL").output(0)
+    return ops.broadcast(call["self"], target, broadcast_spec="BIDIRECTIONAL").output(0)
 
 
 def _axis(call: Call, name: str, extra: int = 0) -> int:
@@ -188,15 +188,16 @@ def _fft_r2c(call: Call) -> Output:
 def _fft_c2r(call: Call) -> Output:
     value = call["self"]
     dims = [int(d) % call.traced("self").dim() for d in call["dim"]]
-    if int(call["normalization"]) != 2:
-        raise NotImplementedError("an inverse real Fourier transform that is not divided by n")
-    size = call.tensor("last_dim_size", Type.i64)
-    last = ops.reshape(size, constant([1], Type.i64), False)
-    axes = constant(dims, Type.i64)
-    if len(dims) == 1:
-        return ops.irdft(value, axes, last).output(0)
-    others = ops.gather(shape_of(value), constant(dims[:-1], Type.i64), constant(0, Type.i64))
-    return ops.irdft(value, axes, ops.concat([others, last], 0)).output(0)
+    sizes = ops.reshape(call.tensor("last_dim_size", Type.i64), constant([1], Type.i64), False).output(0)
+    if len(dims) > 1:
+        others = ops.gather(shape_of(value), constant(dims[:-1], Type.i64), constant(0, Type.i64))
+        sizes = ops.concat([others, sizes], 0).output(0)
+    inverse = ops.irdft(value, constant(dims, Type.i64), sizes).output(0)  # divides by n already
+    if int(call["normalization"]) == 2:
+        return inverse
+    kind = inverse.get_element_type()
+    count = cast(ops.reduce_prod(sizes, constant([0], Type.i64), False).output(0), kind)
+    return ops.multiply(inverse, count if int(call["normalization"]) == 0 else ops.sqrt(count)).output(0)
 
 
 TRANSLATIONS = {

@@ -53,7 +53,7 @@ def _scattered(call: Call, used: list[int], indices: list[Output]) -> Output:
     for column in columns[1:]:
         total = ops.add(_zeros(shape), _zeros(shape_of(column)))
         shape = shape_of(total.output(0))
-    columns = [ops.broadcast(column, shape, "BIDIRECTIONAL").output(0) for column in columns]
+    columns = [ops.broadcast(column, shape, broadcast_spec="BIDIRECTIONAL").output(0) for column in columns]
     where = ops.concat([ops.unsqueeze(c, constant(-1, Type.i64)).output(0) for c in columns], -1).output(0)
     values = cast(call["values"], data.get_element_type())
     adjacent = used == list(range(used[0], used[-1] + 1))
@@ -76,7 +76,7 @@ def _scatter(call: Call, data: Output, where: Output, values: Output, shape: Out
     rest = list(range(len(used), call.traced("self").dim()))
     tail = ops.gather(shape_of(data), constant(rest, Type.i64), constant(0, Type.i64)) if rest else None
     target = ops.concat([shape, tail], 0).output(0) if tail is not None else shape
-    updates = ops.broadcast(values, target, "BIDIRECTIONAL").output(0)
+    updates = ops.broadcast(values, target, broadcast_spec="BIDIRECTIONAL").output(0)
     if call["accumulate"]:
         return ops.scatter_nd_update(data, where, updates, "sum").output(0)
     return ops.scatter_nd_update(data, where, updates).output(0)

@@ -1,0 +1,57 @@
+"""Reshapes that name axes instead of sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openvino import Output, Type
+from openvino import opset15 as ops
+
+from ..call import Call, cast, constant, shape_of
+
+
+def _axes(value: Output, first: int, last: int) -> list[Output]:
+    """The sizes of the axes from `first` up to, but not including, `last`: int64 [n], or nothing."""
+    if first >= last:
+        return []
+    return [ops.gather(shape_of(value), constant(list(range(first, last)), Type.i64), constant(0, Type.i64)).output(0)]
+
+
+def _joined(parts: list[Output]) -> Output:
+    return parts[0] if len(parts) == 1 else ops.concat(parts, 0).output(0)
+
+
+def _flatten(call: Call) -> Output:
+    value, rank = call["self"], call.traced("self").dim()
+    minus_one = constant([-1], Type.i64)
+    if rank == 0:
+        return ops.reshape(value, minus_one, False).output(0)
+    start, end = call["start_dim"] % rank, call["end_dim"] % rank
+    shape = _joined([*_axes(value, 0, start), minus_one, *_axes(value, end + 1, rank)])
+    return ops.reshape(value, shape, False).output(0)
+
+
+def _number(value: Any) -> Output:
+    """int64 [1]."""
+    if not isinstance(value, Output):
+        return constant([value], Type.i64)
+    return ops.reshape(cast(value, Type.i64), constant([1], Type.i64), False).output(0)
+
+
+def _unflatten(call: Call) -> Output:
+    value, rank = call["self"], call.traced("self").dim()
+    axis = call["dim"] % rank
+    sizes = [_number(size) for size in call["sizes"]]
+    return ops.reshape(value, _joined([*_axes(value, 0, axis), *sizes, *_axes(value, axis + 1, rank)]), False).output(0)
+
+
+def _like(call: Call) -> Output:
+    return ops.reshape(call["self"], shape_of(call["other"]), False).output(0)
+
+
+TRANSLATIONS = {
+    "aten.flatten.using_ints": _flatten,
+    "aten.unflatten.int": _unflatten,
+    "aten.view_as.default": _like,
+    "aten.reshape_as.default": _like,
+}

@@ -1,0 +1,149 @@
+"""Each translated operator equals torch's, on the traced sizes and on others."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+X = torch.randn(3, 6, 8, generator=torch.Generator().manual_seed(0))
+Y = torch.randn(2, 11, 8, generator=torch.Generator().manual_seed(1))
+
+
+def index_put_mask(x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y[x > 0.5] = -1.0
+    return y
+
+
+def index_put_rows(x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y[:, torch.tensor([1, -2])] = y[:, torch.tensor([0, 3])] * 2
+    y[0, torch.tensor([2, 4])] += 1
+    return y
+
+
+def fourier(x: torch.Tensor) -> Any:
+    spectrum = torch.fft.fftn(x, dim=(1, 2))
+    half = torch.fft.rfft(x, dim=-1, norm="ortho")
+    return spectrum.real, half.abs(), torch.fft.irfft(half, n=8, dim=-1, norm="ortho"), torch.fft.ifft(spectrum).imag
+
+
+def rotary(x: torch.Tensor) -> torch.Tensor:
+    pairs = torch.view_as_complex(x.reshape(x.shape[0], x.shape[1], 4, 2))
+    angles = torch.outer(torch.arange(x.shape[1], dtype=torch.float32), torch.tensor([1.0, 0.5, 0.25, 0.1]))
+    turned = pairs * torch.polar(torch.ones_like(angles), angles).unsqueeze(0)
+    return torch.view_as_real(turned).flatten(2)
+
+
+def splits(x: torch.Tensor) -> Any:
+    a, b = x.chunk(2, dim=1)
+    c, d, e = x.split([1, 3, 4], dim=-1)
+    return a, b, c, d, e, *x.unbind(-1)[:2]
+
+
+def casts(x: torch.Tensor) -> Any:
+    return (x * 3).to(torch.int64), (x > 0).to(torch.float32), (x * 0.4).to(torch.bool), x.to(torch.float16)
+
+
+def joins(x: torch.Tensor) -> torch.Tensor:
+    return torch.cat([torch.tensor([]), x, (x > 0)], dim=-1)
+
+
+def pads(x: torch.Tensor) -> Any:
+    images = x[:, None]
+    return (
+        F.pad(x, (1, 2), value=3.0),
+        F.pad(x, (-1, 0, 2, 0)),
+        F.pad(images, (2, 1, 1, 1), mode="reflect"),
+        F.pad(images, (1, 1, 2, 2), mode="replicate"),
+        F.pad(x > 0, (1, 0), value=True),
+    )
+
+
+def selections(x: torch.Tensor) -> Any:
+    return torch.where(x > 0, x, -1.0), torch.where(x > 0, 1.0, 0.0), torch.min(x, -x), torch.maximum(x, x * 2)
+
+
+def scattered(x: torch.Tensor) -> Any:
+    places = (x > 0).long()
+    return tuple(
+        x.scatter_reduce(2, places, x * 2, reduce=how, include_self=own)
+        for how, own in (("sum", True), ("amax", True), ("amin", False), ("mean", True))
+    )
+
+
+def reshapes(x: torch.Tensor) -> Any:
+    return x.flatten(1), x.flatten(0, 1), x.unflatten(2, (2, -1)), x.transpose(1, 2).flatten(1, 2), x.flatten()
+
+
+def windows(x: torch.Tensor) -> Any:
+    return x.unfold(1, 3, 2), x.transpose(1, 2).unfold(-1, 2, 1)
+
+
+def sizes(x: torch.Tensor) -> Any:
+    length = x.shape[1]
+    return torch.arange(length // 2 + length % 2) * (length / 3), x[:, : (length + 1) // 2], x.new_ones(length**2)
+
+
+def softmaxes(x: torch.Tensor) -> Any:
+    return x.softmax(1), x.log_softmax(-1), x.softmax(-1, dtype=torch.float64).float()
+
+
+def products(x: torch.Tensor) -> Any:
+    vector = torch.ones(8)
+    return x @ x.transpose(1, 2), x @ vector, torch.einsum("bsh,bth->bst", x, x), vector @ x.transpose(1, 2)
+
+
+def norms(x: torch.Tensor) -> Any:
+    return F.layer_norm(x, (8,)), F.layer_norm(x, x.shape[-1:], torch.ones(8), X[0, 0])
+
+
+def convolutions(x: torch.Tensor) -> Any:
+    signal, kernel = x.transpose(1, 2), torch.linspace(-1, 1, 8 * 4 * 3).reshape(8, 4, 3)
+    return (
+        F.conv1d(signal, kernel, torch.ones(8), stride=2, padding=1, groups=2),
+        F.conv1d(signal, kernel, padding="same", groups=2),
+        F.conv_transpose1d(signal, kernel, stride=2, padding=1, output_padding=1),
+    )
+
+
+CASES = [
+    index_put_mask,
+    index_put_rows,
+    fourier,
+    rotary,
+    splits,
+    casts,
+    joins,
+    pads,
+    selections,
+    scattered,
+    reshapes,
+    windows,
+    sizes,
+    softmaxes,
+    products,
+    norms,
+    convolutions,
+]
+
+
+@pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
+def test_operator_equals_torch(check: Any, function: Callable[[torch.Tensor], Any]) -> None:
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            return function(x)
+
+    check(Module(), {"x": X}, {"x": Y})
+
+
+def test_16_bit_norms_do_not_overflow(check: Any) -> None:
+    """Squares of values beyond 255 overflow in float16, so the statistics are computed in float32."""
+
+    class Norm(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.layer_norm(x, (8,), eps=1e-3)
+
+    check(Norm(), {"x": (X * 1e4).half()}, {"x": (Y * 1e4).half()}, atol=2e-3)
