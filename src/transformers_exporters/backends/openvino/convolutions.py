@@ -37,8 +37,8 @@ def _arguments(node: Node) -> tuple[Any, ...] | None:
             break
     else:
         return None
-    schema = node.target._schema  # type: ignore[union-attr]
-    given = {a.name: a.default_value for a in schema.arguments}
+    schema = node.target._schema
+    given: dict[str, Any] = {a.name: a.default_value for a in schema.arguments}
     given.update(zip((a.name for a in schema.arguments), node.args, strict=False))
     given.update(node.kwargs)
     if given["input"].meta["val"].dim() != axes + 2:
