@@ -124,8 +124,9 @@ def without_written_inputs(graph_module: GraphModule) -> PassResult:
 
 def _writes_input(node: Node) -> bool:
     """Whether a node is the last of a chain of updates in place that starts at an input."""
-    while node.op == "call_function" and getattr(node.target, "__name__", "").split(".")[-2:-1] in _UPDATES:
-        node = node.args[0]
-        if node.op == "placeholder":
+    at: Any = node
+    while at.op == "call_function" and getattr(at.target, "__name__", "").split(".")[-2:-1] in _UPDATES:
+        at = at.args[0]
+        if at.op == "placeholder":
             return True
     return False

@@ -52,7 +52,7 @@ def _value(expression: sympy.Expr, symbols: list[sympy.Symbol], point: Any) -> i
     return int(value) if value.is_Integer else None
 
 
-class UpperSizes(PassBase):  # type: ignore[misc]
+class UpperSizes(PassBase):
     """Gives every planned tensor its largest shape; takes the place of executorch's own pass of this kind."""
 
     def __init__(self) -> None:

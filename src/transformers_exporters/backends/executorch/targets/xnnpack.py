@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
-from executorch.exir import EdgeCompileConfig, EdgeProgramManager, to_edge
+from executorch.exir import EdgeProgramManager
 from torch.export import ExportedProgram
 
 from ....trace.record import Traced
+from ..edge import to_edge_program
 from ..xnnpack.delegate import rename_to_runtime_id
 from ..xnnpack.partition import XnnpackParts, mark_inferred_sizes
 from ..xnnpack.rewrites import attention, batch_norm, convolution, matmul, noops, norms, pooling, scalars
@@ -32,7 +33,7 @@ def delegate(program: ExportedProgram) -> EdgeProgramManager:
         each.apply(program)
     program.graph.eliminate_dead_code()
     program.graph.lint()
-    edge = to_edge(program, compile_config=EdgeCompileConfig(_check_ir_validity=False, preserve_ops=list(WHOLE)))
+    edge = to_edge_program(program, WHOLE)
     mark_inferred_sizes(edge.exported_program())
     edge = edge.to_backend(XnnpackParts())
     rename_to_runtime_id(edge.exported_program())
