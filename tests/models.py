@@ -115,3 +115,50 @@ def left_padded(batch: int, length: int, pads: tuple[int, ...]) -> dict[str, tor
         tokens[row, :count] = 0
         mask[row, :count] = 0
     return {"input_ids": tokens, "attention_mask": mask}
+
+
+def t5() -> Any:
+    """A T5 with two layers on both sides."""
+    torch.manual_seed(0)
+    config = transformers.T5Config(
+        vocab_size=128, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0
+    )
+    return transformers.T5ForConditionalGeneration(config).eval()
+
+
+def whisper() -> Any:
+    """A Whisper that takes features of 100 frames: float32 [batch, 16, 100]."""
+    torch.manual_seed(0)
+    config = transformers.WhisperConfig(
+        vocab_size=128,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        num_mel_bins=16,
+        max_source_positions=50,
+        max_target_positions=32,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=1,
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
+    )
+    return transformers.WhisperForConditionalGeneration(config).eval()
+
+
+def llava() -> Any:
+    """A LLaVA over a CLIP tower (images of 8 x 8 in patches of 2) and a Llama; token 5 stands for one of 16 patches."""
+    torch.manual_seed(0)
+    vision = transformers.CLIPVisionConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, image_size=8, patch_size=2
+    )
+    text = transformers.LlamaConfig(**_BASE)
+    config = transformers.LlavaConfig(vision_config=vision, text_config=text, image_token_index=5, image_token_id=5)
+    model = transformers.LlavaForConditionalGeneration(config).eval()
+    model.generation_config.pad_token_id, model.generation_config.eos_token_id = 0, 2
+    return model

@@ -40,8 +40,11 @@ def _caller(component: ExportedComponent, original: Any, model: Any, name: str) 
 
     @functools.wraps(original)
     def forward(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(positional, args, strict=False))
-        result = component(**given, **{key: value for key, value in kwargs.items() if key in positional})
+        given = dict(zip(positional, args, strict=False)) | {k: v for k, v in kwargs.items() if k in positional}
+        given = {key: value for key, value in given.items() if value is not None}
+        if "attention_mask" in positional and "attention_mask" not in given and "input_ids" in given:
+            given["attention_mask"] = torch.ones_like(given["input_ids"])  # `generate` leaves out an all-ones mask
+        result = component(**given)
         model.encoded.append((name, result))
         return result
 

@@ -130,6 +130,9 @@ def _complete(component: ExportedComponent, kwargs: dict[str, Any], cache: Any, 
     if "attention_mask" in inputs and "attention_mask" not in given and ids is not None:
         past = int(cache.get_seq_length()) if _filled(cache) else 0
         given["attention_mask"] = torch.ones(ids.shape[0], past + ids.shape[1], dtype=torch.long)
+    encoded = getattr(given.get("encoder_outputs"), "last_hidden_state", None)
+    if "attention_mask" in inputs and "attention_mask" not in given and encoded is not None:
+        given["attention_mask"] = torch.ones(encoded.shape[:2], dtype=torch.long)
     kept: dict[str, Any] = {}
     for key, value in given.items():
         if key in inputs:

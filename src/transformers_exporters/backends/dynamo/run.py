@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +77,7 @@ def open_session(
         return DynamoSession(component, lambda flat: pytree.tree_leaves(package(*flat)), target)
     classes = _import_classes(component)
     try:
-        # Named, or torch reads the example inputs without its safe loader and trips over its own log message (2.13).
-        with EXCLUSIVE, torch.serialization.safe_globals(classes):
+        with EXCLUSIVE, torch.serialization.safe_globals(classes), _without_broken_message():
             program = torch.export.load(directory / component.files[0])
     except (RuntimeError, ValueError, OSError) as error:
         raise ArtifactError(f"{component.files[0]} is not a program that this torch can load: {error}.") from error
@@ -94,6 +95,25 @@ def open_session(
         return pytree.tree_leaves(module(*args, **kwargs))
 
     return DynamoSession(component, call, target)
+
+
+@contextmanager
+def _without_broken_message() -> Iterator[None]:
+    """While held, torch does not say that it read the example inputs with pickle.
+
+    torch 2.13 gives that message one argument of two (`deserialize_torch_artifact`), so that logging it fails; the caller
+    has agreed to pickle by `trust_remote_code`.
+    """
+    logger = logging.getLogger("torch._export.serde.serialize")
+
+    def passes(record: logging.LogRecord) -> bool:
+        return "Fallback to weights_only=False" not in str(record.msg)
+
+    logger.addFilter(passes)
+    try:
+        yield
+    finally:
+        logger.removeFilter(passes)
 
 
 def _attach(program: torch.export.ExportedProgram, directory: Path, names: Path) -> None:

@@ -122,7 +122,9 @@ def split_for_generation(
             whole = Part("prefill", model, without_empty_cache(model, prefill, cache_name), full_windows=True)
             parts = [decode_part] if static and multi_token_decode else [whole, decode_part]
             if "encoder" in submodules and recordings["encoder"].calls:
-                parts = [Part("encoder", submodules["encoder"], recordings["encoder"].calls[0]), *parts]
+                encoder_call = recordings["encoder"].calls[0]
+                _add_mask(submodules["encoder"], encoder_call, None)
+                parts = [Part("encoder", submodules["encoder"], encoder_call), *parts]
     metadata = {
         "cache_argument": cache_name,
         "static": static,
@@ -176,9 +178,10 @@ def _add_mask(model: torch.nn.Module, call: dict[str, Any], cache_name: str | No
     """`generate` drops an all-ones mask; a graph without a mask input could never run a padded batch."""
     parameters = inspect.signature(type(model).forward).parameters
     ids = call.get("input_ids", call.get("inputs_embeds"))
+    encoded = getattr(call.get("encoder_outputs"), "last_hidden_state", None)
+    if encoded is not None:  # the mask of an encoder-decoder model is its encoder's
+        ids, cache_name = (encoded if getattr(model, "main_input_name", "") == "input_ids" else None), None
     if "attention_mask" not in parameters or call.get("attention_mask") is not None or ids is None:
-        return
-    if getattr(getattr(model, "config", None), "is_encoder_decoder", False):
         return
     past = _seen(call.get(cache_name)) if cache_name else 0
     if past is not None:
