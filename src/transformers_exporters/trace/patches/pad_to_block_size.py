@@ -1,4 +1,4 @@
-"""BigBird: pad to whole blocks at every length, not only at lengths that were traced with padding."""
+"""BigBird and Longformer: pad to whole blocks at every length, not only at lengths that were traced with padding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...workarounds import Workaround
 
 
 class _Padding:
-    """A padding length that always counts as positive; `x[:, :-padding]` is `x[:, :length]`, also for no padding."""
+    """A padding length that always counts as positive. Minus it, or a padded length less it, is the length itself."""
 
     def __init__(self, length: Any) -> None:
         self._length = length
@@ -26,9 +26,12 @@ class _Padding:
     def __neg__(self) -> Any:
         return self._length
 
+    def __rsub__(self, padded: Any) -> Any:
+        return self._length
+
 
 def pad_to_block_size(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`_pad_to_block_size`, which returns the padding length and its tensor arguments in their order."""
+    """`_pad_to_block_size` or `_pad_to_window_size`, which returns the padding length and its tensor arguments in their order."""
     signature = inspect.signature(original)
 
     @functools.wraps(original)
@@ -40,7 +43,8 @@ def pad_to_block_size(original: Callable[..., Any]) -> Callable[..., Any]:
         # Padded lengths are equal for lengths that differ: say here that the lengths themselves are equal.
         for other in lengths[1:]:
             torch._check(other == length)
-        size = self.config.block_size
+        windows = getattr(self.config, "attention_window", None)
+        size = self.config.block_size if windows is None else windows if isinstance(windows, int) else max(windows)
         extra = (length + size - 1) // size * size - length
         return _Padding(length), *(_padded(self, name, value, extra) for name, value in values.items())
 
@@ -59,9 +63,9 @@ def _padded(model: Any, name: str, value: Tensor | None, extra: Any) -> Tensor |
 
 
 WORKAROUND = Workaround(
-    reason="BigBird pads to whole blocks only if the length asks for it, so a graph traced at a whole number of blocks "
-    "fails at every other length (BigBird, BigBirdPegasus).",
+    reason="The model pads to whole blocks only if the length asks for it, so a graph traced at a whole number of blocks "
+    "fails at every other length (BigBird, BigBirdPegasus, Longformer, LED).",
     upstream="none: the branch is right in eager; only a trace keeps one side",
-    targets=("transformers.models.*:*._pad_to_block_size",),
+    targets=("transformers.models.*:*._pad_to_block_size", "transformers.models.*:*._pad_to_window_size"),
     apply=pad_to_block_size,
 )
