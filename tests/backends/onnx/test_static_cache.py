@@ -41,7 +41,7 @@ def test_the_graph_writes_rows_and_copies_no_cache(static_artifact: Path) -> Non
             if ".cache." in name and not name.endswith("cumulative_length"):
                 readers.setdefault(name.partition(".")[0], set()).add(node.op_type)
     # The old cache is only written; of the new one the keys' Transpose is folded into the MatMul by ONNX Runtime.
-    assert readers == {"input": {"ScatterElements"}, "output": {"MatMul", "Transpose"}}
+    assert readers == {"input": {"ScatterElements", "Shape"}, "output": {"MatMul", "Transpose"}}
 
 
 def test_the_lowering_proves_which_state_may_be_written_in_place(exported: ExportedModel) -> None:
@@ -79,7 +79,10 @@ def test_addresses_stay_and_only_the_position_counters_are_copied(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_step_touches_no_more_of_the_cache_than_its_new_rows(exported: ExportedModel) -> None:
-    """Pages of fresh zeros become resident when they are written: those of 200 MB of cache must not."""
+    """Pages of fresh zeros become resident when they are written: those of 200 MB of cache must not.
+
+    The scores of four heads, in a handful of intermediate values, are what does grow with the cache.
+    """
     slots = 400_000
     session = exported["decode"].session
     sizes = {"batch": 1, "cache": slots}
@@ -104,7 +107,7 @@ def test_a_step_touches_no_more_of_the_cache_than_its_new_rows(exported: Exporte
     before = _resident_private()
     step(0)
     step(1)
-    assert _resident_private() - before < whole / 4
+    assert _resident_private() - before < whole / 2
     assert buffers["cache.layers.0.keys"][:, :, :2].all()
     assert not buffers["cache.layers.0.keys"][:, :, 2:100].any()
     assert int(buffers["cache.layers.1.cumulative_length"]) == 2

@@ -13,6 +13,7 @@ from ....workarounds import Workaround
 _ADD = torch.ops.aten.add.Tensor
 _ASSERT = torch.ops.aten._assert_tensor_metadata.default
 _TO = (torch.ops.aten.to.dtype, torch.ops.aten._to_copy.default)
+_TYPE_AS = torch.ops.aten.type_as.default
 
 
 def widen_residuals(program: ExportedProgram) -> int:
@@ -37,6 +38,8 @@ def widen_residuals(program: ExportedProgram) -> int:
             if user.target in _TO:
                 user.replace_all_uses_with(node)
                 graph.erase_node(user)
+            elif user.target is _TYPE_AS:  # `branch.type_as(stream)` still means float16
+                user.target, user.args = torch.ops.aten.to.dtype, (user.args[0], torch.float16)
             elif user.target is _ASSERT:
                 graph.erase_node(user)
     return len(sums)
@@ -46,7 +49,7 @@ def _stream(graph: Graph) -> set[Node]:
     """The largest set of float16 sums of two tensors whose readers are float32 casts and sums of the set."""
     sums = {node for node in graph.nodes if _is_sum(node)}
     while True:
-        kept = {node for node in sums if all(_is_cast_up(user) or user in sums for user in _readers(node))}
+        kept = {node for node in sums if all(_is_harmless(node, user) or user in sums for user in _readers(node))}
         if kept == sums:
             return {node for node in sums if _readers(node)}
         sums = kept
@@ -62,8 +65,11 @@ def _is_sum(node: Node) -> bool:
     return all(isinstance(item, Node) and _dtype(item) == torch.float16 for item in (*node.args, node))
 
 
-def _is_cast_up(node: Node) -> bool:
-    return node.op == "call_function" and node.target in _TO and _dtype(node) == torch.float32
+def _is_harmless(node: Node, user: Node) -> bool:
+    """Whether `user` casts `node` to float32, or reads nothing but its dtype."""
+    if user.target is _TYPE_AS:
+        return user.args[0] is not node
+    return user.op == "call_function" and user.target in _TO and _dtype(user) == torch.float32
 
 
 def _dtype(node: Node) -> torch.dtype | None:
@@ -74,7 +80,7 @@ def _dtype(node: Node) -> torch.dtype | None:
 def _wide(graph: Graph, operand: Node, sums: set[Node]) -> Node:
     if operand in sums:
         return operand
-    source = operand.args[0] if operand.op == "call_function" and operand.target in _TO else None
+    source = operand.args[0] if operand.op == "call_function" and operand.target in (*_TO, _TYPE_AS) else None
     if isinstance(source, Node) and _dtype(source) == torch.float32:
         return source
     cast = graph.call_function(torch.ops.aten.to.dtype, (operand, torch.float32))
