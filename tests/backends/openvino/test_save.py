@@ -1,5 +1,6 @@
 """Artifacts: every weight once, whatever the number of components, and files that OpenVINO opens by itself."""
 
+import copy
 from typing import Any
 
 import openvino
@@ -37,3 +38,22 @@ def test_one_component_opens_without_this_package(bert: torch.nn.Module, tmp_pat
         wanted = bert(input_ids=ids).last_hidden_state
     got = torch.from_numpy(compiled({"input_ids": ids.numpy()})["last_hidden_state"])
     torch.testing.assert_close(got, wanted, atol=1e-5, rtol=1e-4)
+
+
+def test_weights_of_a_checkpoint_are_read_from_its_file(llama: torch.nn.Module, tmp_path: Any) -> None:
+    from transformers_exporters.prepare.checkpoint import load_checkpoint
+
+    for dtype in (torch.float32, torch.bfloat16):
+        checkpoint, artifact = tmp_path / f"{dtype}-in", tmp_path / f"{dtype}-out"
+        source = copy.deepcopy(llama).to(dtype)
+        source.save_pretrained(checkpoint)
+        inputs = {"input_ids": IDS, "use_cache": False}
+        exporter = OpenVINOExporter()
+        exporter.export_model(load_checkpoint(checkpoint), inputs, OpenVINOConfig(dynamic=True)).save_pretrained(
+            artifact
+        )
+        with torch.no_grad():
+            wanted = source(**inputs).logits
+        got = ExportedModel.from_pretrained(artifact)(**inputs).logits
+        tolerance = 1e-5 if dtype == torch.float32 else 2e-2
+        assert (got - wanted).abs().max() <= tolerance * wanted.abs().max()

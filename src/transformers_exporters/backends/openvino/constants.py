@@ -20,8 +20,8 @@ _CARRIERS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uin
 class Constants:
     """Makes the constant of a weight; equal references share one constant.
 
-    The constants share memory: with the tensor, or with the checkpoint's file, mapped read-only. Both live as long as
-    the constant does.
+    The constants share memory with the tensor, or with the mapped checkpoint file, and keep it alive; those of bfloat16
+    and float8 are copies.
 
     Args:
         weights: References by fully qualified name.
@@ -56,7 +56,9 @@ def _identity(ref: WeightRef) -> Any:
 def _constant(name: str, ref: WeightRef) -> op.Constant:
     array = _mapped(ref) if isinstance(ref, CheckpointRef) else _array(name, ref.tensor)
     if ref.dtype in _CARRIERS:
-        made = op.Constant(Tensor(array, list(array.shape), _type(name, ref.dtype)), shared_memory=True)
+        # A copy: a constant made from a `Tensor` does not keep the array alive (openvino 2026.4.1: a crash when the mapping
+        # went away before the model was written), and numpy has no such element to share as an array.
+        made = op.Constant(Tensor(array, list(array.shape), _type(name, ref.dtype)), shared_memory=False)
     elif ref.dtype.startswith("complex"):
         real = "float32" if ref.dtype == "complex64" else "float64"
         made = op.Constant(np.ascontiguousarray(array).view(real).reshape(*array.shape, 2), shared_memory=True)
@@ -75,7 +77,8 @@ def _type(name: str, dtype: str) -> Any:
 def _mapped(ref: CheckpointRef) -> Any:
     if ref.length == 0:
         return np.zeros(ref.shape, _CARRIERS.get(ref.dtype, ref.dtype))
-    return np.memmap(ref.file, _CARRIERS.get(ref.dtype, ref.dtype), "r", ref.offset, ref.shape)
+    # Copy on write: the binding takes writeable arrays only, and never writes.
+    return np.memmap(ref.file, _CARRIERS.get(ref.dtype, ref.dtype), "c", ref.offset, ref.shape)
 
 
 def _array(name: str, tensor: torch.Tensor) -> Any:
