@@ -13,8 +13,9 @@ import torch
 onnx = pytest.importorskip("onnx")
 
 from onnx.reference import ReferenceEvaluator  # noqa: E402
+
 from models import decoder, ids  # noqa: E402
-from transformers_exporters import OnnxConfig, OnnxExporter
+from transformers_exporters import OnnxConfig, OnnxExporter  # noqa: E402
 
 IDENTIFIER = "backends.onnx.fixes.residual_in_float32"
 

@@ -1,5 +1,6 @@
-"""Keep a float16 model's residual stream in float32: its sum outgrows 65504, while what is added to it and read from it
-does not.
+"""Keep a float16 model's residual stream in float32.
+
+The sum outgrows 65504, while what is added to it and what is read from it does not.
 """
 
 from __future__ import annotations

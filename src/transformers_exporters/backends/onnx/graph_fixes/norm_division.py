@@ -22,7 +22,8 @@ def apply(graph: ir.Graph) -> int:
             if inverse is None or inverse.op_type != "Reciprocal" or inverse.graph is not graph:
                 continue
             root = inverse.inputs[0].producer() if inverse.inputs[0] is not None else None
-            if root is None or root.op_type != "Sqrt" or len(inverse.outputs[0].uses()) != 1:
+            alone = len(inverse.outputs[0].uses()) == 1 and not inverse.outputs[0].is_graph_output()
+            if root is None or root.op_type != "Sqrt" or not alone:
                 continue
             _divide(graph, node, node.inputs[1 - position], inverse.inputs[0])
             changed += 1
