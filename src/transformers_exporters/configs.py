@@ -82,9 +82,7 @@ class ExportConfig:
             raise ConfigError(f"{cls.__name__} has no field {unknown[0]!r}; its fields are {', '.join(sorted(known))}.")
         fields["dynamic_shapes"] = _decode_shapes(fields.get("dynamic_shapes"))
         if isinstance(fields.get("quantizer"), Mapping):
-            from .quantize import quantizer_from_dict  # type: ignore[attr-defined]
-
-            fields["quantizer"] = quantizer_from_dict(fields["quantizer"])
+            raise ConfigError("A quantizer is an object: set config.quantizer after from_dict.")
         return cls(**fields)
 
 
@@ -109,8 +107,13 @@ def _encode_shapes(shapes: Any) -> Any:
     if isinstance(shapes, list | tuple):
         return [_encode_shapes(value) for value in shapes]
     if type(shapes).__name__ == "_DimHint":
-        return {"dim": shapes.type.name, "min": shapes.min, "max": shapes.max}
-    return {"dim": shapes.__name__, "min": shapes.min, "max": shapes.max}
+        return {"dim": shapes.type.name, "min": _bound(shapes.min), "max": _bound(shapes.max)}
+    return {"dim": shapes.__name__, "min": _bound(shapes.min), "max": _bound(shapes.max)}
+
+
+def _bound(value: Any) -> int | None:
+    """A `Dim`'s bound as JSON; torch writes "no bound" as an infinity of its own."""
+    return value if type(value) is int and value < 2**62 else None
 
 
 def _decode_shapes(shapes: Any) -> Any:

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from models import ids, llava, t5, whisper
 
 import transformers_exporters as te
+from models import ids, llava, t5, whisper
 
 EXPORTERS = {"dynamo": (te.DynamoExporter, te.DynamoConfig), "onnx": (te.OnnxExporter, te.OnnxConfig)}
 GREEDY = {"max_new_tokens": 8, "do_sample": False}

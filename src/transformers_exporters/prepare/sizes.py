@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import torch
@@ -19,7 +20,9 @@ from .shapes_only import run_forward
 
 logger = logging.getLogger(__name__)
 
-_SEQUENCES = ("sequence", "decoder_sequence", "encoder_sequence", "cache", "frames", "samples", "images")
+_SEQUENCES = ("sequence", "decoder_sequence", "encoder_sequence", "frames", "samples", "images")
+# A shorter sequence may shrink to an axis of 1 inside of a model that pools or strides (Canine divides it by 4).
+_SHORT = 37
 _IMAGE_STEPS = (32, 16, 14, 8)
 
 
@@ -98,11 +101,17 @@ def _wishes(
     wishes: list[tuple[dict[str, int], ...]] = []
     if axis_size(inputs, axes, "batch") == 1:
         wishes.append(({"batch": 2}, {"batch": 3}))
-    for name in _SEQUENCES:
+    cached = axis_size(inputs, axes, "cache") or 0
+    if cached == 1:
+        query = axis_size(inputs, axes, "sequence") or 1
+        wishes.append(({"cache": 3, "total_sequence": 3 + query},))
+    for name in _SEQUENCES if not cached else ():
         size = axis_size(inputs, axes, name)
-        if size is not None and size > 0 and (size == 1 or size in constants):
-            free = [n for n in range(max(size, 2) + 1, size + 64) if n not in constants]
-            wishes.append(tuple({name: n} for n in free[:3]))
+        if size is not None and size > 0 and (size < _SHORT or size in constants):
+            longer = (n for n in range(_SHORT, _SHORT + 64) if n not in constants)
+            nearby = (n for n in range(max(size, 2) + 1, size + 64) if n not in constants)
+            sizes = [*islice(nearby, 3)] if name == "images" else [next(longer), *islice(nearby, 3)]
+            wishes.append(tuple({name: n} for n in sizes))
     height, width = axis_size(inputs, axes, "height"), axis_size(inputs, axes, "width")
     if height is not None and width is not None and (height in constants or width in constants or height == width):
         steps = dict.fromkeys([*_IMAGE_STEPS, *sorted(c for c in constants if 2 <= c <= 32)[-4:]])

@@ -33,7 +33,7 @@ def widen_residuals(program: ExportedProgram) -> int:
         return 0
     for node in [node for node in graph.nodes if node in sums]:  # in the graph's order: operands before their readers
         with graph.inserting_before(node):
-            node.args = tuple(_wide(graph, operand, sums) for operand in node.args)  # type: ignore[arg-type]
+            node.args = tuple(_wide(graph, operand, sums) for operand in node.args)
         node.meta["val"] = node.meta["val"].to(torch.float32)
         for user in list(node.users):
             if user.target in _TO:
