@@ -76,7 +76,7 @@ def test_components_share_their_weights(tmp_path):
     weights = sum(p.numel() * p.element_size() for p in model.parameters())
     for format in ("onnx", "dynamo"):
         stored = (tmp_path / format / "model.safetensors").stat().st_size
-        assert weights <= stored <= 1.05 * weights, format
+        assert 0.99 * weights <= stored <= 1.05 * weights, format  # the smallest lie inside the graph
 
 
 def test_a_mask_input_even_when_the_sample_had_no_padding():

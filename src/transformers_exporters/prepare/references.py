@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -35,7 +36,9 @@ def has_values(reference: WeightRef) -> bool:
 
 def mapped(reference: CheckpointRef) -> torch.Tensor:
     """A tensor over the bytes of the file: the system reads a page when it is first touched."""
-    storage = torch.UntypedStorage.from_file(str(reference.file), False, reference.offset + reference.length)
-    flat = torch.empty(0, dtype=torch.uint8).set_(storage)  # type: ignore[arg-type]
-    values: torch.Tensor = flat[reference.offset :].view(getattr(torch, reference.dtype)).view(reference.shape)
+    if reference.length == 0:
+        return torch.empty(reference.shape, dtype=getattr(torch, reference.dtype))
+    # Not torch's own mapping: it starts at the file's first byte, so that saving one tensor would write all before it.
+    raw = np.memmap(reference.file, dtype=np.uint8, mode="c", offset=reference.offset, shape=(reference.length,))
+    values: torch.Tensor = torch.from_numpy(raw).view(getattr(torch, reference.dtype)).view(reference.shape)
     return values
