@@ -10,7 +10,6 @@ from ...errors import ConfigError
 
 # The converter writes opset 18 and newer; 25 is the newest that onnx 1.23 knows and ONNX Runtime 1.32 loads.
 OLDEST_OPSET, NEWEST_OPSET = 18, 25
-PROVIDERS = ("cpu", "cuda")
 
 
 @dataclass(kw_only=True)
@@ -20,8 +19,6 @@ class OnnxConfig(ExportConfig):
     Args:
         opset_version: The ONNX opset to write, 18 to 25; None takes the converter's own choice.
         optimize: Fold constants and remove what is unused after the conversion.
-        fuse_for: Name of the execution provider (`"cpu"`, `"cuda"`) whose fused operators may be used, or None for
-            standard ONNX operators only, which every runtime loads.
 
     Raises:
         ConfigError: If a field has the wrong type or value.
@@ -31,12 +28,9 @@ class OnnxConfig(ExportConfig):
 
     opset_version: int | None = None
     optimize: bool = True
-    fuse_for: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         opset = self.opset_version
         if opset is not None and not (isinstance(opset, int) and OLDEST_OPSET <= opset <= NEWEST_OPSET):
             raise ConfigError(f"opset_version must be {OLDEST_OPSET} to {NEWEST_OPSET}, got {opset!r}.")
-        if self.fuse_for is not None and self.fuse_for not in PROVIDERS:
-            raise ConfigError(f"fuse_for must be one of {', '.join(PROVIDERS)} or None, got {self.fuse_for!r}.")
