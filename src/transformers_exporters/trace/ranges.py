@@ -101,7 +101,7 @@ def _widen(traced: Traced, prepared: Prepared, narrow: Mapping[str, AxisRange]) 
 
 def _same(traced: Traced, prepared: Prepared, sizes: Mapping[str, int]) -> bool | None:
     """Whether the program computes what the model computes at these sizes; None where the model itself refuses."""
-    inputs = resize(prepared.inputs, prepared.axes, sizes)
+    inputs = resize(prepared.inputs, prepared.axes, _with_parts(prepared, sizes))
     try:
         with torch.no_grad():
             wanted = pytree.tree_leaves(prepared.model(**copy.deepcopy(inputs)))
@@ -115,6 +115,15 @@ def _same(traced: Traced, prepared: Prepared, sizes: Mapping[str, int]) -> bool 
         logger.debug("%s: the program fails at %s: %s", prepared.name, dict(sizes), error)
         return False
     return len(wanted) == len(got) and all(map(_close, wanted, got))
+
+
+def _with_parts(prepared: Prepared, sizes: Mapping[str, int]) -> dict[str, int]:
+    """A mask over the cache and the query changes with both: the query as far as it goes, the cache for the rest."""
+    total = sizes.get("total_sequence")
+    if total is None:
+        return dict(sizes)
+    query = min(axis_size(prepared.inputs, prepared.axes, "sequence") or 1, total)
+    return {**sizes, "sequence": query, "cache": total - query}
 
 
 def _close(wanted: Any, got: Any) -> bool:
