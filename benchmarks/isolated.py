@@ -55,7 +55,11 @@ def write_report(file: str | None, cases: list[dict[str, Any]], ratios: dict[str
     names = ("transformers-exporters", "torch", "transformers", "onnx", "onnxscript", "onnxruntime", "openvino")
     report = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": {"system": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count(), "python": platform.python_version()},
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+        },
         "versions": {name: importlib.metadata.version(name) for name in names},
         "ratios": ratios,
         "cases": cases,
