@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -49,14 +49,7 @@ def returning(modules: Sequence[torch.nn.Module], results: list[Any]) -> Iterato
     def forward(*args: Any, **kwargs: Any) -> Any:
         return results.pop(0)
 
-    held = [(module, module.__dict__.get("forward")) for module in modules]
-    try:
+    with ExitStack() as stack:
         for module in modules:
-            module.forward = forward
+            stack.enter_context(replaced(module, forward))
         yield
-    finally:
-        for module, before in held:
-            if before is None:
-                module.__dict__.pop("forward", None)
-            else:
-                module.forward = before
