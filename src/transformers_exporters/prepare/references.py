@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -42,3 +44,16 @@ def mapped(reference: CheckpointRef) -> torch.Tensor:
     raw = np.memmap(reference.file, dtype=np.uint8, mode="c", offset=reference.offset, shape=(reference.length,))
     values: torch.Tensor = torch.from_numpy(raw).view(getattr(torch, reference.dtype)).view(reference.shape)
     return values
+
+
+def memory_key(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Equal for two tensors that show the same values in memory: tied weights, and weights shared by components."""
+    storage = tensor.untyped_storage().data_ptr()
+    return (storage, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+
+
+def tensor_bytes(tensor: torch.Tensor) -> memoryview:
+    """A tensor's values as contiguous bytes, without a copy where it is contiguous on the CPU."""
+    flat = tensor.detach().cpu().contiguous().flatten()
+    values: Any = flat.view(torch.uint8).numpy() if flat.numel() else b""
+    return memoryview(values)

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from torch.export import ExportedProgram
 
 from ...artifact.weights import TensorSource, write_safetensors
+from ...prepare.references import memory_key, tensor_bytes
 from ...trace.record import Traced
 from ..contract import Lowered
 from .config import DynamoConfig
@@ -60,21 +62,15 @@ def _write_shared(components: Sequence[Lowered], directory: Path) -> dict[str, d
     for component in components:
         mapping = names[component.spec.name] = {}
         for name, tensor in component.program.state_dict.items():
-            key = (tensor.untyped_storage().data_ptr(), tensor.storage_offset(), tuple(tensor.shape), tensor.dtype)
+            key = memory_key(tensor)
             if key not in stored:
                 stored[key] = name if name not in stored.values() else f"{component.spec.name}.{name}"
-                sources.append(TensorSource(stored[key], str(tensor.dtype)[6:], tuple(tensor.shape), _reader(tensor)))
+                sources.append(
+                    TensorSource(stored[key], str(tensor.dtype)[6:], tuple(tensor.shape), partial(tensor_bytes, tensor))
+                )
             mapping[name] = stored[key]
     write_safetensors(directory / WEIGHTS, sources)
     return names
-
-
-def _reader(tensor: torch.Tensor) -> Any:
-    def read() -> memoryview:
-        flat = tensor.detach().cpu().contiguous().flatten()
-        return flat.view(torch.uint8).numpy().data if flat.numel() else memoryview(b"")
-
-    return read
 
 
 def _without_values(program: ExportedProgram) -> ExportedProgram:

@@ -19,6 +19,7 @@ from ...artifact.weights import (
     read_safetensors_index,
     write_safetensors,
 )
+from ...prepare.references import memory_key, tensor_bytes
 from ..contract import Lowered
 
 WEIGHTS = "model.safetensors"
@@ -77,19 +78,8 @@ def _free_name(directory: Path, source: Path, index: int) -> str:
     return source.name if source.suffix == ".safetensors" else f"checkpoint-{index}.safetensors"
 
 
-def tensor_key(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """Equal for two tensors that show the same values in memory: tied weights, and weights shared by components."""
-    return (
-        tensor.untyped_storage().data_ptr(),
-        tensor.storage_offset(),
-        tuple(tensor.shape),
-        tensor.stride(),
-        tensor.dtype,
-    )
-
-
 def _write_tensors(components: Sequence[Lowered], directory: Path) -> dict[tuple[Any, ...], CheckpointRef]:
-    """Store each in-memory weight once; returns where, by `tensor_key`."""
+    """Store each in-memory weight once; returns where, by `memory_key`."""
     entries: dict[tuple[Any, ...], tuple[str, torch.Tensor]] = {}
     taken: set[str] = set()
     for component in components:
@@ -97,7 +87,7 @@ def _write_tensors(components: Sequence[Lowered], directory: Path) -> dict[tuple
             tensor = _in_memory(component.weights.get(name), value)
             if tensor is None or tensor.numel() * tensor.element_size() < _INLINE_BYTES:
                 continue
-            key = tensor_key(tensor)
+            key = memory_key(tensor)
             if key not in entries:
                 unique = name if name not in taken else f"{component.spec.name}.{name}"
                 taken.add(unique)
@@ -108,7 +98,7 @@ def _write_tensors(components: Sequence[Lowered], directory: Path) -> dict[tuple
     write_safetensors(
         target,
         [
-            TensorSource(name, str(t.dtype).removeprefix("torch."), tuple(t.shape), partial(_bytes, t))
+            TensorSource(name, str(t.dtype).removeprefix("torch."), tuple(t.shape), partial(tensor_bytes, t))
             for name, t in entries.values()
         ],
     )
@@ -125,11 +115,6 @@ def _in_memory(reference: WeightRef | None, value: ir.Value) -> torch.Tensor | N
     return None
 
 
-def _bytes(tensor: torch.Tensor) -> memoryview:
-    flat = tensor.detach().cpu().contiguous().flatten()
-    return flat.view(torch.uint8).numpy().data if flat.numel() else memoryview(b"")
-
-
 def _place(
     name: str,
     reference: WeightRef | None,
@@ -141,7 +126,7 @@ def _place(
     if isinstance(reference, CheckpointRef):
         return _external(name, reference, linked[reference.file], directory)
     tensor = _in_memory(reference, value)
-    stored = written.get(tensor_key(tensor)) if tensor is not None else None
+    stored = written.get(memory_key(tensor)) if tensor is not None else None
     return _external(name, stored, stored.file.name, directory) if stored is not None else None
 
 
