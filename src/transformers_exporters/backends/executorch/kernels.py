@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from ...errors import LoweringError
+from ...repair.source_line import source_line
 
 
 def count_nodes(program: ExportedProgram) -> dict[str, int]:
@@ -69,15 +70,6 @@ def missing_operators(program: ExportedProgram, message: str) -> str:
             if _name(node).split(".")[0] == name.split("::")[-1].split(".")[0]:
                 return f"{name} (at {source_line(node)})"
     return ", ".join(names) or message
-
-
-def source_line(node: Node) -> str:
-    """`file:line, in function: code` of the model's line that a node came from."""
-    frames = re.findall(r'File "([^"]+)", line (\d+), in (\w+)\n\s*(.*)', node.meta.get("stack_trace") or "")
-    if not frames:
-        return "no source line known"
-    file, line, function, code = frames[-1]
-    return f"{file}:{line}, in {function}: {code.strip()}"
 
 
 def _calls(program: ExportedProgram) -> Iterator[tuple[torch.fx.GraphModule, Node]]:

@@ -17,6 +17,7 @@ from ...artifact.spec import ComponentSpec
 from ...artifact.weights import WeightRef
 from ...errors import LoweringError
 from ...prepare.references import has_values
+from ...repair.source_line import source_line
 from ...trace.record import Traced
 from ..contract import Lowered
 from .config import OnnxConfig
@@ -103,9 +104,8 @@ def _explain(traced: Traced, error: BaseException) -> str:
     said = " | ".join(str(item).strip().splitlines()[0] for item in reversed(chain) if str(item).strip())
     for node in traced.program.graph.nodes:
         if node.op == "call_function" and str(node.target) in str([str(item) for item in chain]):
-            source = (node.meta.get("stack_trace") or "").strip().splitlines()
-            where = next((line.strip() for line in reversed(source) if line.strip().startswith("File")), "unknown line")
-            return f"{traced.spec.name!r} cannot be written as ONNX: {node.target} ({where}): {said[:300]}."
+            where = source_line(node)
+            return f"{traced.spec.name!r} cannot be written as ONNX: {node.target} (at {where}): {said[:300]}."
     return f"{traced.spec.name!r} cannot be written as ONNX: {said[:600]}."
 
 

@@ -15,15 +15,16 @@ from torch.fx import GraphModule, Node
 
 from ...artifact.spec import ComponentSpec
 from ...errors import LoweringError
+from ...repair.convolutions import unify_convolutions
+from ...repair.expand import expand
+from ...repair.functional import NotFunctional, make_functional
+from ...repair.identities import drop_identities
+from ...repair.source_line import source_line
 from ...trace.record import Traced
 from ..contract import Lowered
 from .config import OpenVINOConfig
 from .constants import Constants
-from .convolutions import unify_convolutions
 from .decoder import Conversion, GraphDecoder, lookup_name, op_name
-from .expand import expand
-from .functional import NotFunctional, make_functional
-from .identities import drop_identities
 from .ports import with_ports
 from .stateful import fold_state
 from .translations import translations
@@ -163,15 +164,6 @@ def _explain(spec: ComponentSpec, conversion: Conversion, error: Exception | Non
         f" ({type(own).__name__}: {_gist(str(own))})" if own is not None else f" ({_gist(str(error))})" if error else ""
     )
     return f"OpenVINO cannot convert {op_name(node)} in {spec.name!r}, called at {source_line(node)}{said}."
-
-
-def source_line(node: Node) -> str:
-    """`file:line` of the innermost frame of model code that made a node."""
-    lines = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()]
-    frames = [line for line in lines if line.startswith("File ")]
-    own = [line for line in frames if "/torch/" not in line.replace("\\", "/")]
-    chosen = (own or frames or ["an unknown line"])[-1]
-    return chosen.removeprefix("File ").replace('"', "").replace(", line ", ":")
 
 
 def _gist(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from transformers_exporters.backends.openvino.functional import is_mutable, make_functional
+from transformers_exporters.repair.functional import is_mutable, make_functional
 
 
 def whole(x: torch.Tensor) -> torch.Tensor:
