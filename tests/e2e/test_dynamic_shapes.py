@@ -6,7 +6,12 @@ import torch
 import transformers_exporters as te
 from models import bert, decoder, dinov2, ids, left_padded
 
-EXPORTERS = {"dynamo": (te.DynamoExporter, te.DynamoConfig), "onnx": (te.OnnxExporter, te.OnnxConfig)}
+EXPORTERS = {
+    "dynamo": (te.DynamoExporter, te.DynamoConfig),
+    "onnx": (te.OnnxExporter, te.OnnxConfig),
+    "openvino": (te.OpenVINOExporter, te.OpenVINOConfig),
+    "executorch": (te.ExecutorchExporter, te.ExecutorchConfig),
+}
 
 
 def export(format, model, inputs, **fields):
@@ -90,16 +95,19 @@ def test_left_padded_rows_are_finite_and_equal_the_unpadded_run(format):
     torch.testing.assert_close(got[:1, 3:], alone, atol=2e-5, rtol=1e-4)
 
 
-def test_explicit_bounds_hold_at_both_ends_and_refuse_what_is_past_them():
+@pytest.mark.parametrize("format", EXPORTERS)
+def test_explicit_bounds_hold_at_both_ends_and_refuse_what_is_past_them(format):
     model = bert()
-    batch, sequence = torch.export.Dim("batch", min=1, max=8), torch.export.Dim("seq", min=1, max=32)
+    batch, sequence = torch.export.Dim("batch", min=1, max=8), torch.export.Dim("seq", min=2, max=32)
     shapes = {"input_ids": {0: batch, 1: sequence}, "attention_mask": {0: batch, 1: sequence}}
     inputs = {"input_ids": ids(2, 7), "attention_mask": torch.ones(2, 7, dtype=torch.long)}
-    config = te.OnnxConfig(dynamic_shapes=shapes, prefer_deferred_runtime_asserts_over_guards=True)
-    exported = te.OnnxExporter().export_model(model, inputs, config=config)
-    for rows, length in ((1, 1), (8, 32)):
+    exporter, config = EXPORTERS[format]
+    config = config(dynamic_shapes=shapes, prefer_deferred_runtime_asserts_over_guards=True)
+    exported = exporter().export_model(model, inputs, config=config)
+    for rows, length in ((1, 2), (8, 32), (1, 32), (8, 2)):
         case = {"input_ids": ids(rows, length), "attention_mask": torch.ones(rows, length, dtype=torch.long)}
         wanted = eager(model, case).last_hidden_state
         torch.testing.assert_close(exported(**case).last_hidden_state, wanted, atol=2e-5, rtol=1e-4)
-    with pytest.raises(te.InputError, match="33"):
-        exported(input_ids=ids(2, 33), attention_mask=torch.ones(2, 33, dtype=torch.long))
+    for rows, length, said in ((2, 33, "33"), (9, 7, "9"), (2, 1, "1")):
+        with pytest.raises(te.InputError, match=rf"input_ids.*{said}"):
+            exported(input_ids=ids(rows, length), attention_mask=torch.ones(rows, length, dtype=torch.long))

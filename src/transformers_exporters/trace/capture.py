@@ -52,7 +52,7 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         shapes = request_shapes(prepared)
     program = _export(prepared, config, shapes)
     drop_trivial_guards(program)
-    traced = describe(program, prepared, fired)
+    traced = describe(program, prepared, fired, explicit=config.dynamic_shapes is not None)
     if config.dynamic and config.dynamic_shapes is None:
         traced = prove_ranges(traced, prepared)
     return traced
@@ -134,8 +134,10 @@ def drop_trivial_guards(program: ExportedProgram) -> None:
     program._guards_code = [guard for guard in program._guards_code if " == " in guard and "%" not in guard]
 
 
-def describe(program: ExportedProgram, prepared: Prepared, fired: Mapping[str, int]) -> Traced:
-    """Read the border of a traced program: names, dtypes, axes, structures."""
+def describe(
+    program: ExportedProgram, prepared: Prepared, fired: Mapping[str, int], *, explicit: bool = False
+) -> Traced:
+    """Read the border of a traced program: names, dtypes, axes (with the caller's bounds if `explicit`), structures."""
     call = program.call_spec
     assert call.in_spec is not None and call.out_spec is not None
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
@@ -154,7 +156,7 @@ def describe(program: ExportedProgram, prepared: Prepared, fired: Mapping[str, i
         name=prepared.name,
         inputs=tuple(TensorSpec(n, f"input.{n}" if n in both else n, d, s) for n, d, s in in_tensors),
         outputs=tuple(TensorSpec(n, f"output.{n}" if n in both else n, d, s) for n, d, s in out_tensors),
-        axes=axis_ranges(program, names),
+        axes=axis_ranges(program, names, explicit=explicit),
         input_structure=structure_of(call.in_spec.children()[1], in_leaves),
         output_structure=structure_of(call.out_spec, out_leaves),
         state=state_pairs([n for n, *_ in in_tensors], [n for n, *_ in out_tensors]),

@@ -83,10 +83,16 @@ def size_of(size: Any, names: Mapping[str, str]) -> Size:
     return re.sub(r"\s+", "", text)
 
 
-def axis_ranges(program: ExportedProgram, names: Mapping[str, str]) -> dict[str, AxisRange]:
+def axis_ranges(program: ExportedProgram, names: Mapping[str, str], *, explicit: bool = False) -> dict[str, AxisRange]:
     """The range of every named axis.
 
-    `torch.export` excludes 0 and 1 from a dynamic axis; the graph has no such limit, so a lower bound of 2 means 1.
+    Unless asked for by `Dim(min=...)`, `torch.export` excludes 0 and 1 from a dynamic axis; the graph has no such limit, so
+    a lower bound of 2 means 1.
+
+    Args:
+        program: The traced program.
+        names: Its symbols' names.
+        explicit: The caller stated the bounds, which are kept as they are.
     """
     ranges: dict[str, AxisRange] = {}
     for symbol, bounds in program.range_constraints.items():
@@ -99,5 +105,5 @@ def axis_ranges(program: ExportedProgram, names: Mapping[str, str]) -> dict[str,
         if known is not None:
             low = max(low, known.minimum)
             high = high if known.maximum is None else known.maximum if high is None else min(high, known.maximum)
-        ranges[name] = AxisRange(minimum=1 if low <= 2 else low, maximum=high)
+        ranges[name] = AxisRange(minimum=1 if low <= (1 if explicit else 2) else low, maximum=high)
     return ranges
