@@ -31,6 +31,9 @@ OV_TYPES: dict[torch.dtype, Any] = {
 PORT_TYPES: dict[str, Type] = {
     "bool": Type.boolean,
     "uint8": Type.u8,
+    "uint16": Type.u16,
+    "uint32": Type.u32,
+    "uint64": Type.u64,
     "int8": Type.i8,
     "int16": Type.i16,
     "int32": Type.i32,

@@ -45,7 +45,8 @@ def lower(traced: Traced, config: OpenVINOConfig) -> Lowered:
         LoweringError: If an op has no translation; names the op, the component and the model source line.
     """
     program = _functional(traced.program)
-    model = _convert(program, traced)
+    constants = Constants(traced.weights)
+    model = _convert(program, traced, constants)
     returned = _returned(program)
     distinct = list(dict.fromkeys(returned))
     model = with_ports(model, traced.spec, _placeholders(program), [distinct.index(node) for node in returned])
@@ -56,7 +57,7 @@ def lower(traced: Traced, config: OpenVINOConfig) -> Lowered:
         from openvino._offline_transformations import compress_model_transformation
 
         compress_model_transformation(model)
-    return Lowered(spec=spec, program=model)
+    return Lowered(spec=spec, program=model, weights=constants.mapped)
 
 
 def _functional(program: ExportedProgram) -> ExportedProgram:
@@ -76,10 +77,9 @@ def _functional(program: ExportedProgram) -> ExportedProgram:
     return made
 
 
-def _convert(program: ExportedProgram, traced: Traced) -> Model:
+def _convert(program: ExportedProgram, traced: Traced, load: Constants) -> Model:
     """Convert, decomposing whatever the frontend turns out not to know, until nothing is left."""
     expand(program.graph_module, _unconverted)
-    load = Constants(traced.weights)
     while True:
         conversion = Conversion(load, translations())
         frontend = FrontEndManager().load_by_framework("pytorch")
