@@ -24,7 +24,8 @@ def load_model(folder: Path, task: str) -> Any:
     meta = json.loads((folder / "meta.json").read_text())
     own = task == "generate" and meta.get("generate_uses_own_config")
     config_class = getattr(importlib.import_module(meta["config_module"]), meta["config_class"])
-    fields = json.loads((folder / ("generate_config.json" if own else "config.json")).read_text())
+    # transformers' own reader: its files spell infinities in a way of their own.
+    fields = config_class._dict_from_json_file(folder / ("generate_config.json" if own else "config.json"))
     for name in ("config_class", "transformers_version"):
         fields.pop(name, None)
     model_class = getattr(importlib.import_module(meta["module"]), meta["model_class"])

@@ -11,6 +11,7 @@ import torch
 
 from ..errors import InputError
 from . import submodules
+from .joined import joined
 from .replaced import Reached, replaced, stopping_at
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def run_composite(model: Any, exported: ExportedModel, forward: Any, kwargs: Map
         inputs["features"] = _features(model, exported, forward, kwargs)
     elif _ENCODED in taken and _ENCODED not in inputs:
         raise InputError("This artifact was exported with an image or audio prompt; pass one, or export without.")
-    embedded = embed(**inputs)
+    embedded = embed(**joined(inputs, exported.manifest.generation.get("joined", ())))
     hidden = exported["language_model"](**embedded)
     states = hidden["last_hidden_state"]
     keep = kwargs.get("logits_to_keep", 0)

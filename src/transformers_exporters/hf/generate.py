@@ -16,13 +16,14 @@ import torch.utils._pytree as pytree
 from ..errors import UnsupportedModelError
 from .cache_layers import full_windows
 from .composed import attach_parts, run_composite
+from .delegated import delegate_to
 from .pytrees import copy_tensors, find_class, register_known_caches
 from .static_state import allocate, complete_masks, run_in_place, stays_in_place
 
 if TYPE_CHECKING:
     from .exported import ExportedComponent, ExportedModel
 
-_CACHE_NAMES = ("cache", "past_key_values", "cache_params")
+_CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
 
 
 def make_generator(exported: ExportedModel) -> Any:
@@ -41,15 +42,21 @@ def make_generator(exported: ExportedModel) -> Any:
             f"{exported.manifest.model.class_path} cannot be imported; generate needs the model's Python code."
         )
     register_known_caches()  # `_filled` looks into a cache
-    generator = _class_of(source)
+    delegate = exported.manifest.generation.get("delegate")
+    cls: Any = source if delegate else _class_of(source)
     with torch.device("meta"):
-        model = generator(exported.config)
+        model = cls(exported.config)
     model.eval()
-    object.__setattr__(model, "exported", exported)
-    attach_parts(model, exported)
+    looping = model
+    if delegate:
+        looping = model.get_submodule(delegate)
+        looping.__class__ = _class_of(type(looping))
+        delegate_to(model, looping, exported)
+    object.__setattr__(looping, "exported", exported)
+    attach_parts(looping, exported)
     if exported.generation_config is not None:
         model.generation_config = exported.generation_config
-    model.generation_config.disable_compile = True
+    looping.generation_config.disable_compile = True
     return model
 
 
@@ -61,7 +68,7 @@ def _class_of(source: type) -> type:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         if args:
             raise TypeError("an exported model's forward takes keyword arguments only")
-        if "embed_inputs" in self.exported and not any(_filled(kwargs.get(name)) for name in _CACHE_NAMES):
+        if "language_model" in self.exported and not any(_filled(kwargs.get(name)) for name in _CACHE_NAMES):
             return run_composite(self, self.exported, source.forward, kwargs)  # type: ignore[attr-defined]
         return run_step(self.exported, kwargs)
 
@@ -103,6 +110,9 @@ def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
             window = getattr(exported.config.get_text_config(), "sliding_window", None)
             kwargs = complete_masks(component.spec, kwargs, int(cache.get_seq_length()), window)
     inputs = _complete(component, dict(kwargs), cache, name)
+    state = getattr(cache, "module_state", None)
+    if state is not None:
+        inputs["module_state"] = state
     in_place = filled and stays_in_place(component)
     steps = _one_by_one(component, inputs)
     outputs = None
@@ -110,11 +120,24 @@ def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
     for step in steps:
         if outputs is not None and name is not None and not in_place:
             step = {**step, name: outputs[_cache_field(outputs)]}
-        outputs = run_in_place(component, step, cache) if in_place else component(**step)
+            if "module_state" in step:
+                step["module_state"] = step[name].module_state
+        outputs = run_in_place(component, step, cache) if in_place else _with_state(component(**step))
         logits.append(outputs["logits"])
     if len(logits) > 1 and outputs is not None:
         outputs["logits"] = torch.cat(logits, dim=1)
     return outputs if in_place else _write_back(outputs, cache, static)
+
+
+def _with_state(outputs: Any) -> Any:
+    """Let the state that the model keeps in its modules travel with the cache, in an attribute that no graph sees."""
+    if "module_state" not in outputs:
+        return outputs
+    from transformers.modeling_outputs import CausalLMOutputWithPast
+
+    cache = outputs[_cache_field(outputs)]
+    cache.module_state = outputs["module_state"]
+    return CausalLMOutputWithPast(logits=outputs["logits"], cache=cache)
 
 
 def _filled(cache: Any) -> bool:
@@ -126,7 +149,7 @@ def _complete(component: ExportedComponent, kwargs: dict[str, Any], cache: Any, 
     inputs = {tensor.name.partition(".")[0]: tensor for tensor in component.spec.inputs}
     constants = {path.partition(".")[0] for path in component.spec.constants}
     given = {key: value for key, value in kwargs.items() if value is not None}
-    ids = given.get("input_ids")
+    ids = given.get("input_ids", given.get("inputs_embeds"))
     if "attention_mask" in inputs and "attention_mask" not in given and ids is not None:
         past = int(cache.get_seq_length()) if _filled(cache) else 0
         given["attention_mask"] = torch.ones(ids.shape[0], past + ids.shape[1], dtype=torch.long)

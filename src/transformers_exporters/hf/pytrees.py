@@ -33,6 +33,7 @@ _DERIVED = frozenset(
         "k_head_dim",
         "layer_class_to_replicate",
         "max_cache_len",
+        "module_state",
         "num_heads",
         "offloading",
         "only_non_sliding",

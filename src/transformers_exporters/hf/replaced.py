@@ -1,4 +1,4 @@
-"""Let a module's forward do something else for a while."""
+"""Let a method of a module do something else for a while."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Reached(Exception):
 
 
 @contextmanager
-def replaced(module: torch.nn.Module, forward: Any) -> Iterator[None]:
-    """While held, `module` computes `forward`."""
-    before = module.__dict__.get("forward")
-    module.forward = forward
+def replaced(module: torch.nn.Module, method: Any, name: str = "forward") -> Iterator[None]:
+    """While held, the method `name` of `module` is `method`."""
+    before = module.__dict__.get(name)
+    module.__dict__[name] = method
     try:
         yield
     finally:
         if before is None:
-            module.__dict__.pop("forward", None)
+            module.__dict__.pop(name, None)
         else:
-            module.forward = before
+            module.__dict__[name] = before
 
 
 @contextmanager

@@ -84,8 +84,9 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
         if path not in axes:
             axes[path] = _by_size(tensor, sizes)
         if "mask_sequence" in axes[path]:
-            own = "total_sequence" if has_cache and tensor.shape[1] != sizes.get("sequence") else "sequence"
-            own = "encoder_sequence" if decoder_only else own
+            own: str | None = "total_sequence" if has_cache and tensor.shape[1] != sizes.get("sequence") else "sequence"
+            if decoder_only:  # the encoder's mask: an encoder that strides has fewer positions than its mask
+                own = "encoder_sequence" if tensor.shape[1] == sizes.get("encoder_sequence", tensor.shape[1]) else None
             axes[path] = tuple(own if name == "mask_sequence" else name for name in axes[path])
     return axes
 

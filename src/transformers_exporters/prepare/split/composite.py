@@ -5,10 +5,14 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 
+from ...hf.joined import joined, tensor_lists
+from ...hf.pytrees import holds_tensors
 from ...hf.submodules import projectors
 from ..record import Part
 from ..shapes_only import run_forward
@@ -23,12 +27,25 @@ _CACHE_NAMES = ("cache", "past_key_values", "cache_params")
 _ENCODED = "mm_encoder_outputs"
 
 
+@dataclass(frozen=True)
+class Composite:
+    """The components of a multimodal prefill.
+
+    Attributes:
+        parts: In the order in which they run.
+        joined: Paths of lists with one tensor an image that `embed_inputs` takes as one tensor.
+    """
+
+    parts: list[Part]
+    joined: list[str]
+
+
 def composite_parts(
     model: Any,
     submodules: Mapping[str, torch.nn.Module],
     recordings: Mapping[str, Recording],
     prefill: Mapping[str, Any],
-) -> list[Part] | None:
+) -> Composite | None:
     """The components of a multimodal prefill, or None where `generate` ran no encoder and language model apart.
 
     Args:
@@ -47,17 +64,17 @@ def composite_parts(
     takes_mask = "attention_mask" in inspect.signature(type(called["language_model"]).forward).parameters
     if takes_mask and isinstance(mask, torch.Tensor) and call.get("attention_mask") is None:
         call["attention_mask"] = mask  # `generate` dropped an all-ones mask
-    embed = _embed_part(model, called, recordings, prefill, call)
-    if embed is None:
+    step = _embed_part(model, called, recordings, prefill, call)
+    if step is None:
         return None
+    embed, lists = step
     cache_name = next((name for name in _CACHE_NAMES if name in call), None)
     language = without_empty_cache(called["language_model"], call, cache_name)
-    return [
-        *parts,
-        embed,
+    last = [
         Part("language_model", called["language_model"], language, full_windows=True),
         Part("lm_head", called["lm_head"], recordings["lm_head"].calls[0]),
     ]
+    return Composite([*parts, embed, *last], lists)
 
 
 def _embed_part(
@@ -66,8 +83,8 @@ def _embed_part(
     recordings: Mapping[str, Recording],
     prefill: Mapping[str, Any],
     call: Mapping[str, Any],
-) -> Part | None:
-    names = [name for name, value in call.items() if isinstance(value, torch.Tensor)]
+) -> tuple[Part, list[str]] | None:
+    names = [name for name, value in call.items() if name not in _CACHE_NAMES and holds_tensors(value)]
     inputs = {name: value for name, value in prefill.items() if name not in _CACHE_NAMES}
     stubs: list[str] = []
     if _ENCODED not in prefill:
@@ -77,8 +94,30 @@ def _embed_part(
     module = EmbedInputs(model, called["language_model"], [called[name] for name in stubs], names).eval()
     try:
         with torch.no_grad():
-            run_forward(module, inputs)
+            wanted = run_forward(module, inputs)
     except Exception as error:  # noqa: BLE001 - a model that reaches its language model another way stays whole
         logger.info("the step before the language model cannot be split off: %s", error)
         return None
-    return Part("embed_inputs", module, inputs)
+    lists = [path for path in tensor_lists(inputs) if _only_joins(module, inputs, path, wanted)]
+    return Part("embed_inputs", module, joined(inputs, lists)), lists
+
+
+def _only_joins(module: torch.nn.Module, inputs: Mapping[str, Any], path: str, wanted: Any) -> bool:
+    """Whether a list's tensors are only joined by the model: however its rows are cut, the result is the same."""
+    leaves = pytree.tree_leaves(wanted)
+    for pieces in (1, 2):
+        try:
+            with torch.no_grad():
+                result = pytree.tree_leaves(run_forward(module, joined(inputs, [path], pieces)))
+        except Exception as error:  # noqa: BLE001 - whatever the model raises: it looks at the list's length
+            logger.debug("%s is taken as it is: %s", path, error)
+            return False
+        if len(result) != len(leaves) or not all(_equal(a, b) for a, b in zip(result, leaves, strict=True)):
+            return False
+    return True
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if not isinstance(first, torch.Tensor) or not isinstance(second, torch.Tensor):
+        return first == second
+    return first.shape == second.shape and (first.is_meta or torch.equal(first, second))

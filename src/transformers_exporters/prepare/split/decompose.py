@@ -21,13 +21,13 @@ from ..references import is_referenced
 from ..shapes_only import without_values
 from ..untouched import untouched
 from .composite import composite_parts
+from .delegated import DelegatedInputs, Delegation, watching_inner_loops
 from .empty_cache import without_empty_cache
 from .merge import merge_steps
+from .module_state import CACHE_NAMES, WithModuleState, changed, state_key
 from .record_calls import Recording, recorded, run_generate
 
 logger = logging.getLogger(__name__)
-
-_CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
 
 
 @dataclass(frozen=True)
@@ -98,26 +98,46 @@ def split_for_generation(
         make_traceable(model, experts=None)
         needed = 3 if multi_token_decode else 2
         submodules = _submodules(model)
-        recordings = _record(model, submodules, inputs, needed, generation_config, read_values)
+        recordings, delegation = _record(model, submodules, inputs, needed, generation_config, read_values)
         calls = recordings["model"].calls
+        if not calls and delegation.path:
+            inner = model.get_submodule(delegation.path)
+            split = split_for_generation(
+                inner,
+                delegation.inputs,
+                generation_config=generation_config,
+                multi_token_decode=multi_token_decode,
+                read_values=read_values,
+            )
+            names = [name for name, value in delegation.inputs.items() if isinstance(value, torch.Tensor)]
+            step = DelegatedInputs(model, inner, names).eval()
+            return Split(
+                [Part("embed_inputs", step, dict(inputs)), *split.parts],
+                {**split.metadata, "delegate": delegation.path},
+            )
         if len(calls) < needed:
             raise UnsupportedModelError(
                 f"{type(model).__name__}.generate ran forward {len(calls)} times for {needed} tokens; "
                 "export its parts with export instead."
             )
         prefill, steps = calls[0], calls[1:]
-        cache_name = next((name for name in _CACHE_NAMES if steps[0].get(name) is not None), None)
+        cache_name = next((name for name in CACHE_NAMES if steps[0].get(name) is not None), None)
         for call in calls:
             _add_mask(model, call, cache_name)
         decode = merge_steps(steps[0], steps[1], cache_name) if multi_token_decode else steps[0]
         if multi_token_decode:
             decode.pop("logits_to_keep", None)  # every position's logits: speculative decoding verifies them all
         static = _is_static(decode.get(cache_name)) if cache_name else False
+        states = recordings["model"].states
+        kept = changed(states[1], states[2])
+        if kept:
+            decode = {**decode, "module_state": {state_key(name): states[1][name] for name in kept}}
+            model = WithModuleState(model, kept).eval()
         frozen = frozenset() if multi_token_decode else frozenset({"sequence", "query", "decoder_sequence"})
         decode_part = Part("decode", model, decode, static=frozen, full_windows=True)
         composite = composite_parts(model, submodules, recordings, prefill)
         if composite is not None:
-            parts = [*composite, decode_part]
+            parts = [*composite.parts, decode_part]
         else:
             whole = Part("prefill", model, without_empty_cache(model, prefill, cache_name), full_windows=True)
             parts = [decode_part] if static and multi_token_decode else [whole, decode_part]
@@ -125,12 +145,14 @@ def split_for_generation(
                 encoder_call = recordings["encoder"].calls[0]
                 _add_mask(submodules["encoder"], encoder_call, None)
                 parts = [Part("encoder", submodules["encoder"], encoder_call), *parts]
-    metadata = {
+    metadata: dict[str, Any] = {
         "cache_argument": cache_name,
         "static": static,
         "max_cache_len": _length(decode[cache_name]) if static and cache_name else None,
         "multi_token_decode": multi_token_decode,
     }
+    if composite is not None and composite.joined:
+        metadata["joined"] = composite.joined
     return Split(parts, metadata)
 
 
@@ -153,18 +175,19 @@ def _record(
     tokens: int,
     generation_config: Any,
     read_values: bool,
-) -> dict[str, Recording]:
+) -> tuple[dict[str, Recording], Delegation]:
     """The forwards of one `generate`, by component; without reading the weights where they are only referenced."""
 
-    def run(shapes_only: bool) -> dict[str, Recording]:
+    def run(shapes_only: bool) -> tuple[dict[str, Recording], Delegation]:
         with ExitStack() as stack:
             if shapes_only:
                 stack.enter_context(without_values(model))
-            found = {"model": stack.enter_context(recorded(model, shapes_only))}
+            found = {"model": stack.enter_context(recorded(model, shapes_only, keep_states=True))}
             for name, module in submodules.items():
                 found[name] = stack.enter_context(recorded(module, shapes_only, keep_results=True))
+            delegation = stack.enter_context(watching_inner_loops(model))
             run_generate(model, inputs, tokens, generation_config)
-        return found
+        return found, delegation
 
     if is_referenced(model) and not read_values:
         try:

@@ -18,7 +18,7 @@ class EmbedInputs(torch.nn.Module):
         model: The composite model.
         decoder: Its language model.
         stubs: Modules whose results are given instead of computed (encoders or projectors).
-        names: The tensor kwargs of the language model to return.
+        names: The kwargs of the language model to return: those that are or hold tensors, less its cache.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class EmbedInputs(torch.nn.Module):
         self._names = list(names)
 
     def forward(self, features: Sequence[Any] = (), **kwargs: Any) -> dict[str, Any]:
-        """The language model's tensor kwargs for the model's own kwargs and the stubs' results, in call order."""
+        """The language model's kwargs for the model's own kwargs and the stubs' results, in call order."""
         reached: list[dict[str, Any]] = []
 
         def language_model(*args: Any, **inputs: Any) -> Any:

@@ -1,0 +1,42 @@
+"""Lists with one tensor an image: joined to one tensor, so that a graph takes any number of images."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import torch
+
+
+def tensor_lists(value: Any, path: str = "") -> Iterator[str]:
+    """The paths of all lists and tuples of tensors inside nested dicts and model outputs."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from tensor_lists(item, f"{path}.{name}".removeprefix("."))
+    elif _is_list(value):
+        yield path
+
+
+def joined(value: Any, paths: Collection[str], pieces: int = 1, path: str = "") -> Any:
+    """A copy of nested dicts and model outputs in which the lists at `paths` hold their rows in `pieces` tensors.
+
+    Args:
+        value: What may hold such lists; tensors are shared.
+        paths: As `tensor_lists` names them.
+        pieces: How many tensors a list shall have.
+        path: Where `value` is.
+    """
+    if path in paths and _is_list(value):
+        rows = torch.cat(list(value), dim=0)
+        return type(value)([rows] if pieces == 1 else torch.tensor_split(rows, pieces))
+    if isinstance(value, Mapping):
+        items = {name: joined(item, paths, pieces, f"{path}.{name}".removeprefix(".")) for name, item in value.items()}
+        return items if type(value) is dict else type(value)(**items)
+    return value
+
+
+def _is_list(value: Any) -> bool:
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    tensors = [item for item in value if isinstance(item, torch.Tensor) and item.dim() > 0]
+    return len(tensors) == len(value) and len({(t.shape[1:], t.dtype) for t in tensors}) == 1
