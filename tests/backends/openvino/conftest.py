@@ -46,14 +46,18 @@ def bert() -> torch.nn.Module:
 
 @pytest.fixture
 def check(tmp_path: Any) -> Callable[..., Any]:
-    """Export a module, save it, open it with the run door and compare it with eager on every given input."""
+    """Export a module, save it, open it with the run door and compare it with eager on every given input.
 
-    def run(module: torch.nn.Module, *inputs: dict[str, Any], atol: float = 1e-5, dynamic: bool = True) -> Any:
+    `config` are fields of `OpenVINOConfig`; default: dynamic.
+    """
+
+    def run(module: torch.nn.Module, *inputs: dict[str, Any], atol: float = 1e-5, **config: Any) -> Any:
         from transformers_exporters import OpenVINOConfig, OpenVINOExporter
         from transformers_exporters.hf.exported import ExportedModel
 
         module = module.eval()
-        exported = OpenVINOExporter().export_model(module, copy.deepcopy(inputs[0]), OpenVINOConfig(dynamic=dynamic))
+        asked = OpenVINOConfig(**(config or {"dynamic": True}))
+        exported = OpenVINOExporter().export_model(module, copy.deepcopy(inputs[0]), asked)
         exported.save_pretrained(tmp_path / "artifact")
         component = next(iter(ExportedModel.from_pretrained(tmp_path / "artifact").components.values()))
         for kwargs in inputs:

@@ -109,7 +109,13 @@ def convolutions(x: torch.Tensor) -> Any:
     )
 
 
+def repeats(x: torch.Tensor) -> Any:
+    rest = x.shape[1] % 4
+    return x.repeat_interleave(3, dim=-2), x[:, -1:].repeat_interleave(rest + 4, dim=1), x.repeat_interleave(2)
+
+
 CASES = [
+    repeats,
     index_put_mask,
     index_put_rows,
     fourier,
@@ -147,3 +153,13 @@ def test_16_bit_norms_do_not_overflow(check: Any) -> None:
             return F.layer_norm(x, (8,), eps=1e-3)
 
     check(Norm(), {"x": (X * 1e4).half()}, {"x": (Y * 1e4).half()}, atol=2e-3)
+
+
+def test_a_remainder_of_a_bounded_size_is_not_folded(check: Any) -> None:
+    """OpenVINO's own remainder of an axis of 4 to 12 is 0 for all of them, because it is for both ends."""
+
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.new_ones(x.shape[1] % 4 + 2)
+
+    check(Module(), {"x": X}, {"x": Y}, dynamic_shapes={"x": {1: torch.export.Dim("rows", min=4, max=12)}})

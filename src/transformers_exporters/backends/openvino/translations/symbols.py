@@ -37,6 +37,17 @@ def _floordiv(call: Call) -> Output:
     return ops.floor(quotient).output(0) if kind == Type.f32 else quotient
 
 
+def _modulo(call: Call) -> Output:
+    """The remainder with the divisor's sign, as in Python.
+
+    Not `FloorMod`: OpenVINO takes the remainders of a size's bounds for the bounds of its remainder (openvino 2026.4.1), and
+    folds `size % 4` to 0 for a size of 4 to 512.
+    """
+    kind = _kind(call)
+    value, divisor = call.tensor(0, kind), call.tensor(1, kind)
+    return ops.subtract(value, ops.multiply(_floordiv(call), divisor)).output(0)
+
+
 def _round_with(make: Callable[..., Any]) -> Translation:
     def translate(call: Call) -> Output:
         value = call.tensor(0)
@@ -98,7 +109,7 @@ TRANSLATIONS: dict[str, Translation] = {
     "<built-in function add>": _binary(ops.add),
     "<built-in function sub>": _binary(ops.subtract),
     "<built-in function mul>": _binary(ops.multiply),
-    "<built-in function mod>": _binary(ops.floor_mod),
+    "<built-in function mod>": _modulo,
     "<built-in function floordiv>": _floordiv,
     "<built-in function truediv>": _truediv,
     "<built-in function pow>": _power,
