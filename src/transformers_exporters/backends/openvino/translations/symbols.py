@@ -41,11 +41,13 @@ def _modulo(call: Call) -> Output:
     """The remainder with the divisor's sign, as in Python.
 
     Not `FloorMod`: OpenVINO takes the remainders of a size's bounds for the bounds of its remainder (openvino 2026.4.1), and
-    folds `size % 4` to 0 for a size of 4 to 512.
+    folds `size % 4` to 0 for a size of 4 to 512. The bounds of the difference are wide, and no size may be negative.
     """
     kind = _kind(call)
     value, divisor = call.tensor(0, kind), call.tensor(1, kind)
-    return ops.subtract(value, ops.multiply(_floordiv(call), divisor)).output(0)
+    rest = ops.subtract(value, ops.multiply(_floordiv(call), divisor)).output(0)
+    literal = call[1]
+    return ops.maximum(rest, constant(0, kind)).output(0) if isinstance(literal, int) and literal > 0 else rest
 
 
 def _round_with(make: Callable[..., Any]) -> Translation:
