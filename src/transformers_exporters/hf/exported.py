@@ -25,6 +25,7 @@ from ..runtime.feeds import check_feeds
 from ..runtime.load import flatten_feeds
 from ..runtime.session import Session
 from ..runtime.torch_arrays import to_numpy, to_torch
+from .engine_state import EngineCache, call_stateful, is_stateful
 from .outputs import make_object
 from .pytrees import find_class
 from .source import SourceModel
@@ -51,12 +52,14 @@ class ExportedComponent:
     Attributes:
         spec: Its border.
         program: The backend's program object; None in an artifact that was loaded from disk.
+        state: Of a stateful graph, what stands for the session's state; None before its first call.
     """
 
     def __init__(self, spec: ComponentSpec, program: Any, open_session: Any) -> None:
         self.spec = spec
         self.program = program
         self._open_session = open_session
+        self.state: EngineCache | None = None
 
     @cached_property
     def session(self) -> Session:
@@ -76,6 +79,8 @@ class ExportedComponent:
         Raises:
             InputError: If an input is missing, unexpected or of a wrong dtype, rank or size, or a flag differs.
         """
+        if is_stateful(self.spec):
+            return call_stateful(self, inputs)
         return self.outputs(self.run(self.feeds(inputs)))
 
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, Any]:

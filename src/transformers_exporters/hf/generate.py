@@ -17,6 +17,7 @@ from ..errors import UnsupportedModelError
 from .cache_layers import full_windows
 from .composed import attach_parts, run_composite
 from .delegated import delegate_to
+from .engine_state import is_stateful
 from .pytrees import copy_tensors, find_class, register_known_caches
 from .static_state import allocate, complete_masks, run_in_place, stays_in_place
 
@@ -57,6 +58,7 @@ def make_generator(exported: ExportedModel) -> Any:
     if exported.generation_config is not None:
         model.generation_config = exported.generation_config
     looping.generation_config.disable_compile = True
+    looping.generation_config.use_cache = True  # the graphs were recorded with one, whatever the source model's default
     return model
 
 
@@ -68,6 +70,8 @@ def _class_of(source: type) -> type:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         if args:
             raise TypeError("an exported model's forward takes keyword arguments only")
+        if kwargs.get("use_cache") is False:
+            kwargs = {key: value for key, value in kwargs.items() if key not in _CACHE_NAMES}
         if "language_model" in self.exported and not any(_filled(kwargs.get(name)) for name in _CACHE_NAMES):
             return run_composite(self, self.exported, source.forward, kwargs)  # type: ignore[attr-defined]
         return run_step(self.exported, kwargs)
@@ -110,6 +114,8 @@ def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
             window = getattr(exported.config.get_text_config(), "sliding_window", None)
             kwargs = complete_masks(component.spec, kwargs, int(cache.get_seq_length()), window)
     inputs = _complete(component, dict(kwargs), cache, name)
+    if name is not None and is_stateful(component.spec):
+        inputs[name] = cache
     state = getattr(cache, "module_state", None)
     if state is not None:
         inputs["module_state"] = state

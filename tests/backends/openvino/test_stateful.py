@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from transformers_exporters import OpenVINOConfig, OpenVINOExporter
+from transformers_exporters.errors import InputError
 
 
 def prompt(batch: int, length: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -104,3 +105,86 @@ def test_a_state_can_be_taken_and_put_back(decode: Any) -> None:
     session.reset()
     session.set_state(held)
     np.testing.assert_allclose(step(session, token, longer), first, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def mistral() -> torch.nn.Module:
+    from transformers import MistralConfig, MistralForCausalLM
+
+    torch.manual_seed(1)
+    config = MistralConfig(
+        vocab_size=128,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        sliding_window=8,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+    )
+    return MistralForCausalLM(config).eval()
+
+
+@pytest.fixture(scope="module", params=["llama", "mistral"])
+def reloaded(request: Any, tmp_path_factory: Any) -> Any:
+    """A model with full attention and one with a window of 8, and their stateful artifacts, loaded again."""
+    from transformers_exporters import ExportedModel
+
+    model = request.getfixturevalue(request.param)
+    ids, mask = prompt(2, 6)
+    directory = tmp_path_factory.mktemp("stateful") / request.param
+    OpenVINOExporter().export_model(
+        model,
+        {"input_ids": ids, "attention_mask": mask},
+        OpenVINOConfig(dynamic=True, stateful=True),
+        for_generation=True,
+        multi_token_decode=True,
+    ).save_pretrained(directory)
+    return model, ExportedModel.from_pretrained(directory)
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"num_beams": 3, "num_return_sequences": 2}])
+@pytest.mark.parametrize("batch, length", [(2, 6), (3, 13), (1, 1)])
+def test_generate_equals_eager(reloaded: Any, options: dict[str, Any], batch: int, length: int) -> None:
+    model, exported = reloaded
+    ids, mask = prompt(batch, length)
+    asked = {"max_new_tokens": 14, "min_new_tokens": 14, "do_sample": False, **options}
+    got = exported.generate(input_ids=ids, attention_mask=mask, **asked)
+    assert got.tolist() == model.generate(input_ids=ids, attention_mask=mask, **asked).tolist()
+
+
+def test_prefill_then_decode_through_one_object(reloaded: Any) -> None:
+    """Eager's chain, call by call: `decode` takes the cache of `prefill`, then what it returned itself."""
+    model, exported = reloaded
+    ids, mask = prompt(2, 12)
+    with torch.no_grad():
+        wanted = model(input_ids=ids, attention_mask=mask, position_ids=(mask.cumsum(-1) - 1).clamp(min=0)).logits
+    component, cache, got = exported["prefill"], None, []
+    for begin, end in ((0, 6), (6, 7), (7, 10), (10, 12)):
+        feeds = {
+            "input_ids": ids[:, begin:end],
+            "attention_mask": mask[:, :end],
+            "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, begin:end],
+        }
+        taken = {tensor.name for tensor in component.spec.inputs}
+        outputs = component(**{k: v for k, v in feeds.items() if k in taken}, **({"cache": cache} if cache else {}))
+        got.append(outputs.logits[:, -1])  # `generate` asks prefill for the last position only
+        component, cache = exported["decode"], outputs.cache
+    torch.testing.assert_close(torch.stack(got, 1), wanted[:, [5, 6, 9, 11]], atol=1e-5, rtol=1e-4)
+    assert cache.get_seq_length() == 12
+
+
+def test_a_cache_of_an_earlier_call_is_refused(reloaded: Any) -> None:
+    model, exported = reloaded
+    ids, mask = prompt(2, 6)
+    feeds = {"input_ids": ids, "attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)}
+    decode = exported["decode"]
+    feeds = {name: feeds[name] for name in (tensor.name for tensor in decode.spec.inputs)}
+    from transformers import DynamicCache
+
+    first = decode(**feeds, cache=DynamicCache(config=model.config)).cache
+    decode(**feeds, cache=DynamicCache(config=model.config))
+    with pytest.raises(InputError, match="moved on"):
+        decode(**feeds, cache=first)

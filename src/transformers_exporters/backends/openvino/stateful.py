@@ -99,6 +99,7 @@ def _variable_shape(tensor: TensorSpec) -> PartialShape:
 def _without_state(spec: ComponentSpec, batched: list[str]) -> ComponentSpec:
     sources, targets = {s for s, _ in spec.state}, {t for _, t in spec.state}
     state = [tensor for tensor in spec.inputs if tensor.name in sources]
+    others = {tensor.name for tensor in spec.inputs} - sources
     return dataclasses.replace(
         spec,
         inputs=tuple(tensor for tensor in spec.inputs if tensor.name not in sources),
@@ -111,6 +112,8 @@ def _without_state(spec: ComponentSpec, batched: list[str]) -> ComponentSpec:
             "stateful": {
                 "beam_idx": BEAM_INDEX,
                 "variables": {t.name: {"dtype": t.dtype, "shape": list(t.shape)} for t in state},
+                "structure": without_leaves(spec.input_structure, _numbers(spec.inputs, others)),
+                "field": spec.state[0][1].partition(".")[0],
                 "reordered": batched,
             },
         },
