@@ -24,7 +24,9 @@ from ...trace.record import Traced
 from ..contract import Lowered
 from .config import OpenVINOConfig
 from .constants import Constants
-from .decoder import Conversion, GraphDecoder, lookup_name, op_name
+from .decoding.conversion import Conversion
+from .decoding.graph import GraphDecoder
+from .decoding.names import lookup_name, op_name
 from .ports import with_ports
 from .stateful import fold_state
 from .translations import translations

@@ -119,7 +119,8 @@ def _store(constant: Any, files: Mapping[int, MappedRef], pool: _Pool) -> int:
     ref = files.get(values.ctypes.data)
     if ref is not None and ref.length == constant.get_byte_size():
         return pool.add_range(ref)
-    return pool.add(memoryview(np.ascontiguousarray(values).reshape(-1).view(np.uint8)))
+    flat: Any = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    return pool.add(memoryview(flat))
 
 
 class _Pool:
