@@ -11,6 +11,8 @@ import torch
     [
         torch.nn.AvgPool2d(8, ceil_mode=True),
         torch.nn.AvgPool2d(3, 2, ceil_mode=True),
+        torch.nn.AvgPool2d(2, 3, ceil_mode=True),
+        torch.nn.AvgPool2d(2560, ceil_mode=True),
         torch.nn.AvgPool2d(2, 2, 1),
         torch.nn.AvgPool2d(3, 2, 1, count_include_pad=False),
     ],

@@ -15,8 +15,8 @@ def _avg_pool2d(call: Call) -> Output:
     """Average over what the window covers of the image.
 
     torch lets a window reach over the end with `ceil_mode` (EfficientNet and ALIGN pool a whole image with a window of
-    the hidden size); OpenVINO refuses a window larger than its input, whose size it learns at run time. So the image is
-    first filled up with zeros to the window's size, where it is smaller, and the sum divided by what was there.
+    the hidden size, up to 2560); OpenVINO refuses a window larger than its input, whose size it learns at run time. So the
+    means are two products with matrices that say which place is in which window, whatever the window's size.
     """
     value, kernel = call["self"], _pair(call["kernel_size"])
     strides, padding = _pair(call["stride"] or call["kernel_size"]), _pair(call["padding"])
@@ -26,30 +26,30 @@ def _avg_pool2d(call: Call) -> Output:
         rounding = "ceil_torch" if call["ceil_mode"] else "floor"
         exclude = not call["count_include_pad"]
         return ops.avg_pool(value, strides, padding, padding, kernel, exclude, rounding).output(0)
-    kind = value.get_element_type()
-    ones = ops.broadcast(constant(1, kind), shape_of(value)).output(0)
-    sums, counts = (_summed(x, kernel, strides) for x in (value, ones))
-    return ops.divide(sums, counts).output(0)
+    length = call.traced("self").dim()
+    rows = _weights(value, length - 2, kernel[0], strides[0])
+    columns = _weights(value, length - 1, kernel[1], strides[1])
+    return ops.matmul(ops.matmul(rows, value, False, False), columns, False, True).output(0)
 
 
-def _summed(value: Output, kernel: list[int], strides: list[int]) -> Output:
-    """Means over windows that may reach over the end, with zeros there."""
-    axis, zero = constant(0, Type.i64), constant([0, 0], Type.i64)
-    sizes = ops.gather(shape_of(value), constant([-2, -1], Type.i64), axis)
-    steps, window = constant(strides, Type.i64), constant(kernel, Type.i64)
-    # As many windows as start inside the image, which is what ceil_mode means without padding.
-    over = ops.maximum(ops.subtract(sizes, window), zero)
-    extra = ops.subtract(ops.add(over, steps), constant([1, 1], Type.i64))
-    wanted = ops.add(ops.multiply(ops.divide(extra, steps), steps), window)
-    after = ops.concat([zero, ops.maximum(ops.subtract(wanted, sizes), zero)], 0)
-    filled = ops.pad(
-        value,
-        constant([0, 0, 0, 0], Type.i64),
-        after,
-        "constant",
-        cast(constant(0, Type.f32), value.get_element_type()),
-    )
-    return ops.avg_pool(filled, strides, [0, 0], [0, 0], kernel, False, "floor").output(0)
+def _weights(value: Output, axis: int, kernel: int, stride: int) -> Output:
+    """[windows, size of the axis]: what each place contributes to the mean over each window that starts in the image."""
+    zero, one = constant(0, Type.i64), constant(1, Type.i64)
+    size = ops.gather(shape_of(value), constant(axis, Type.i64), zero)
+    step, window = constant(stride, Type.i64), constant(kernel, Type.i64)
+    # Without padding, ceil_mode has ceil((size - kernel) / stride) + 1 windows, those that start in the image of them.
+    over = ops.maximum(ops.subtract(size, window), zero)
+    count = ops.add(_ceil(over, step), one)
+    count = ops.minimum(count, _ceil(size, step))
+    starts = ops.multiply(ops.range(zero, count, one, Type.i64), step)
+    distance = ops.subtract(ops.range(zero, size, one, Type.i64), ops.unsqueeze(starts, one))
+    inside = ops.logical_and(ops.greater_equal(distance, zero), ops.less(distance, window)).output(0)
+    parts = cast(inside, value.get_element_type())
+    return ops.divide(parts, ops.reduce_sum(parts, one, True)).output(0)
+
+
+def _ceil(value: Output, step: Output) -> Output:
+    return ops.divide(ops.subtract(ops.add(value, step), constant(1, Type.i64)), step).output(0)
 
 
 def _pair(value: Any) -> list[int]:

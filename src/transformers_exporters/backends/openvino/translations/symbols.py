@@ -130,6 +130,7 @@ TRANSLATIONS: dict[str, Translation] = {
     "<built-in function round>": _round_with(lambda value: ops.round(value, "half_to_even")),
     "torch.sym_float": _to_float,
     "torch.sym_int": _round_with(_truncate),
+    "torch._sym_sqrt": lambda call: ops.sqrt(call.tensor(0, Type.f32)).output(0),
     "torch.sym_max": _binary(ops.maximum),
     "torch.sym_min": _binary(ops.minimum),
     "torch.sym_not": _not,
