@@ -43,13 +43,15 @@ _PACKAGES = ("transformers-exporters", "torch", "transformers", "onnxruntime", "
 
 
 class Scores(LogitsProcessor):
-    """Keeps every step's scores: float [batch, vocabulary]."""
+    """Keeps every step's scores: float [batch, vocabulary]; takes special tokens out, which stand for images and ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, special: set[int]) -> None:
+        self.special = special
         self.steps: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         self.steps.append(scores.float().clone())
+        scores[:, [token for token in self.special if 0 <= token < scores.shape[1]]] = -torch.inf
         return scores
 
 
@@ -78,7 +80,7 @@ def prompts(model: Any, inputs: dict[str, Any]) -> Iterator[tuple[str, dict[str,
 def longer(model: Any, inputs: dict[str, Any], ids: torch.Tensor, *, padded: bool, right: bool) -> dict[str, Any]:
     """Add five text tokens to each prompt; with `padded`, padding to every row but the first."""
     count, (batch, length) = 5, ids.shape
-    known = {v for c in configs(model.config) for k, v in vars(c).items() if "token" in k and isinstance(v, int)}
+    known = set(token_ids(model.config.to_dict()))
     size = int(model.config.get_text_config().vocab_size)
     usable = torch.tensor([token for token in range(4, min(90, size - 4)) if token not in known])
     text = usable[torch.randint(len(usable), (batch, count), generator=torch.Generator().manual_seed(1))]
@@ -103,17 +105,18 @@ def longer(model: Any, inputs: dict[str, Any], ids: torch.Tensor, *, padded: boo
     return changed
 
 
-def configs(config: Any) -> Iterator[Any]:
-    """A config and its sub-configs."""
-    yield config
-    for value in vars(config).values():
-        if hasattr(value, "to_dict"):
-            yield from configs(value)
+def token_ids(fields: dict[str, Any]) -> Iterator[int]:
+    """Every number of a config and its sub-configs that may be a special token."""
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            yield from token_ids(value)
+        elif "token" in str(name) and isinstance(value, int):
+            yield value
 
 
 def generated(model: Any, inputs: dict[str, Any]) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Greedy tokens int64 [batch, ...], and the scores of every step."""
-    scores = Scores()
+    scores = Scores(set(token_ids(model.config.to_dict())))
     torch.manual_seed(0)
     tokens = model.generate(
         **copy.deepcopy(inputs),

@@ -9,16 +9,19 @@ import torch
 
 
 def tensor_lists(value: Any, path: str = "") -> Iterator[str]:
-    """The paths of all lists and tuples of tensors inside nested dicts and model outputs."""
-    if isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from tensor_lists(item, f"{path}.{name}".removeprefix("."))
-    elif _is_list(value):
+    """The paths of all lists and tuples of tensors inside nested dicts, lists and model outputs."""
+    if _is_list(value):
         yield path
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from tensor_lists(item, _below(path, name))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from tensor_lists(item, _below(path, index))
 
 
 def joined(value: Any, paths: Collection[str], pieces: int = 1, path: str = "") -> Any:
-    """A copy of nested dicts and model outputs in which the lists at `paths` hold their rows in `pieces` tensors.
+    """A copy of nested dicts, lists and model outputs in which the lists at `paths` hold their rows in `pieces` tensors.
 
     Args:
         value: What may hold such lists; tensors are shared.
@@ -30,9 +33,15 @@ def joined(value: Any, paths: Collection[str], pieces: int = 1, path: str = "") 
         rows = torch.cat(list(value), dim=0)
         return type(value)([rows] if pieces == 1 else torch.tensor_split(rows, pieces))
     if isinstance(value, Mapping):
-        items = {name: joined(item, paths, pieces, f"{path}.{name}".removeprefix(".")) for name, item in value.items()}
+        items = {name: joined(item, paths, pieces, _below(path, name)) for name, item in value.items()}
         return items if type(value) is dict else type(value)(**items)
+    if isinstance(value, list | tuple):
+        return type(value)(joined(item, paths, pieces, _below(path, index)) for index, item in enumerate(value))
     return value
+
+
+def _below(path: str, name: Any) -> str:
+    return f"{path}.{name}".removeprefix(".")
 
 
 def _is_list(value: Any) -> bool:

@@ -6,20 +6,25 @@ from typing import Any
 
 import torch
 
-_MODALITIES = ("image", "audio")
+_MODALITIES = ("image", "audio", "video")
 # Where models keep the step from an encoder's features to the language model's width.
 _PROJECTORS = ("multi_modal_projector", "connector", "embed_vision", "embed_audio")
 
 
 def encoders(model: Any) -> dict[str, torch.nn.Module]:
-    """`{"image_encoder": ..., "audio_encoder": ...}`, as far as `get_encoder(modality=...)` knows them."""
+    """`{"image_encoder": ..., "audio_encoder": ...}`, as far as `get_encoder(modality=...)` knows them.
+
+    A video encoder is one only where videos have their own.
+    """
     found: dict[str, torch.nn.Module] = {}
     for modality in _MODALITIES:
         try:
             module = model.get_encoder(modality=modality)
         except (AttributeError, TypeError, ValueError):
             continue
-        if _is_part(model, module):
+        if modality == "video":
+            module = getattr(getattr(model, "base_model", model), "video_tower", module)
+        if _is_part(model, module) and all(module is not other for other in found.values()):
             found[f"{modality}_encoder"] = module
     return found
 

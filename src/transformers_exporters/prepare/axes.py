@@ -80,6 +80,8 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
                     sizes.setdefault(name, int(size))
     has_cache = "cache" in sizes
     decoder_only = "decoder_sequence" in sizes and "sequence" not in sizes
+    if not has_cache and not decoder_only:
+        sizes.setdefault("sequence", sizes.get("mask_sequence", 0))  # what is masked may have a name that no rule knows
     for path, tensor in leaves:
         if path not in axes:
             axes[path] = _by_size(tensor, sizes)

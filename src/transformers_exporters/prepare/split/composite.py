@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +58,7 @@ def composite_parts(
     front = [name for name in called if name not in ("language_model", "lm_head")]
     if "language_model" not in called or "lm_head" not in called or not any(n.endswith("_encoder") for n in front):
         return None
-    parts = [Part(name, called[name], recordings[name].calls[0]) for name in front]
+    parts = [Part(name, called[name], largest(recordings[name].calls)) for name in front]
     call = dict(recordings["language_model"].calls[0])
     mask = prefill.get("attention_mask")
     takes_mask = "attention_mask" in inspect.signature(type(called["language_model"]).forward).parameters
@@ -72,9 +72,26 @@ def composite_parts(
     language = without_empty_cache(called["language_model"], call, cache_name)
     last = [
         Part("language_model", called["language_model"], language, full_windows=True),
-        Part("lm_head", called["lm_head"], recordings["lm_head"].calls[0]),
+        Part("lm_head", called["lm_head"], _of_several_rows(recordings["lm_head"].calls[0])),
     ]
     return Composite([*parts, embed, *last], lists)
+
+
+def largest(calls: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The call with the most numbers: a module that saw an image and a video has fewer axes of size 1 in the larger."""
+    return max(calls, key=lambda call: sum(leaf.numel() for leaf in pytree.tree_leaves(dict(call)) if _is_tensor(leaf)))
+
+
+def _of_several_rows(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The head's call for two positions: one would freeze the axis, and the caller chooses how many logits it wants."""
+    return {
+        name: value.repeat_interleave(2, dim=1) if _is_tensor(value) and value.dim() == 3 and value.shape[1] == 1 else value
+        for name, value in call.items()
+    }
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
 
 
 def _embed_part(
