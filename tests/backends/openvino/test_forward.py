@@ -53,13 +53,13 @@ def test_the_axes_carry_the_ranges_of_dim(llama: torch.nn.Module) -> None:
     assert (length.get_min_length(), length.get_max_length()) == (3, 40)
 
 
-def test_unused_inputs_and_returned_inputs_keep_their_ports(check: Any) -> None:
+def test_flags_are_no_ports_and_unused_and_returned_inputs_keep_theirs(check: Any) -> None:
     class Passes(torch.nn.Module):
-        def forward(self, x: torch.Tensor, unused: torch.Tensor, flag: bool = True) -> Any:
-            y = x * 2
+        def forward(self, x: torch.Tensor, unused: torch.Tensor, flag: bool = True, other: Any = None) -> Any:
+            y = x * 2 if flag else x * 3
             return {"x": x, "y": y, "again": y, "flags": x > 0, "count": torch.tensor(3)}
 
-    inputs = {"x": torch.randn(2, 3), "unused": torch.ones(2, 3)}
+    inputs = {"x": torch.randn(2, 3), "unused": torch.ones(2, 3), "flag": False, "other": None}
     component = check(Passes(), inputs)
     assert [t.port for t in component.spec.inputs] == ["input.x", "unused"]
     names = [port.get_any_name() for port in component.session.compiled.outputs]
