@@ -46,6 +46,8 @@ class Backend:
         open: `(directory: Path, component: artifact.spec.ComponentSpec, **runtime_options) -> runtime.session.Session`.
         requires: What `lower` and `save` need, by distribution name.
         runs_on: What `open` needs, by distribution name.
+        ops: Patterns of torch ops (`"aten.rand*"`) that `lower` takes besides the shared normal form; `"*"` for all, which
+            leaves the graph as it was traced.
         experts: The `experts_implementation` that mixture-of-experts layers are traced with.
         patches: Package of this backend's trace-time patches, or None.
         fixes: Package of this backend's repairs of the traced graph, or None.
@@ -59,6 +61,7 @@ class Backend:
     open: str
     requires: Mapping[str, Requirement] = field(default_factory=dict)
     runs_on: Mapping[str, Requirement] = field(default_factory=dict)
+    ops: tuple[str, ...] = ()
     experts: str = "batched_mm"
     patches: str | None = None
     fixes: str | None = None

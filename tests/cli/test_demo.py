@@ -30,8 +30,11 @@ def test_demo_runs_offline_on_the_tiny_model(tmp_path: Path) -> None:
     )
     assert run.returncode == 0, run.stderr
     assert "pip could not download" in " ".join(run.stderr.split())
-    found = json.loads(run.stdout)["formats"]["onnx"]
-    assert found["verification"]["ok"]
-    assert found["export"]["peak_bytes"] > 50e6
-    assert found["tokens_per_second"]["ratio"] > 0
-    assert Path(found["artifact"], "manifest.json").is_file()
+    formats = json.loads(run.stdout)["formats"]
+    assert list(formats) == ["dynamo", "onnx", "openvino", "executorch"]
+    for found in formats.values():
+        assert found["verification"]["ok"]
+        assert found["export"]["peak_bytes"] > 50e6
+        assert found["tokens_per_second"]["ratio"] > 0
+        assert Path(found["artifact"], "manifest.json").is_file()
+    assert len({found["answer"] for found in formats.values()}) == 1

@@ -10,6 +10,8 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
+from ..doors import check_requirements, find_backend, formats
+from ..errors import MissingBackendError
 from . import options
 from .children import ChildError, Finished, run_child
 from .inspect import megabytes
@@ -21,7 +23,8 @@ _PACKAGE = "transformers_exporters"
 
 def demo(
     format: Annotated[
-        list[str] | None, typer.Option("--format", "-f", help="Repeat for several; default: onnx.", show_default=False)
+        list[str] | None,
+        typer.Option("--format", "-f", help="Repeat for several; default: every installed one.", show_default=False),
     ] = None,
     prompt: Annotated[str, typer.Option(help="What to ask.")] = "What is the capital of France?",
     max_new_tokens: Annotated[int, typer.Option(min=1, help="Length of the answer, at most.")] = 48,
@@ -41,7 +44,7 @@ def demo(
             name: _measure(
                 screen, name, checkpoint, folder / f"{checkpoint.name}-{name}", prompt, max_new_tokens, rounds
             )
-            for name in format or ["onnx"]
+            for name in format or _installed()
         }
         screen.result(
             {"checkpoint": str(checkpoint), "formats": results},
@@ -50,6 +53,19 @@ def demo(
         )
         if not all(found["verification"]["ok"] for found in results.values()):
             raise typer.Exit(FAILED)
+
+
+def _installed() -> list[str]:
+    """The formats whose packages are here in versions that the backend takes."""
+    found = []
+    for name in formats():
+        backend = find_backend(name)
+        try:
+            check_requirements({**backend.requires, **backend.runs_on}, backend)
+        except MissingBackendError:
+            continue
+        found.append(name)
+    return found
 
 
 def _checkpoint(screen: Screen, tiny: bool) -> Path:

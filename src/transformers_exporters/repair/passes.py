@@ -10,6 +10,8 @@ from ..doors import Backend
 from ..errors import TraceError
 from ..trace.record import Traced
 from ..workarounds import collect
+from .complex_numbers import split_complex
+from .normal_form import to_normal_form
 
 _SHARED = f"{__package__}.fixes"
 
@@ -19,6 +21,7 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
 
     Raises:
         TraceError: If a repair leaves a graph that does not validate; names the repair and those that ran before it.
+        LoweringError: If the graph cannot be written in core ops and those of `backend.ops`.
     """
     fixes = [
         fix
@@ -42,4 +45,9 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
                 program.graph.lint()
             except RuntimeError as error:
                 raise TraceError(f"The repair {fix.id} broke the graph (repairs run: {', '.join(ran)}).") from error
-    return dataclasses.replace(traced, program=program, fired=fired)
+    weights = traced.weights
+    if "*" not in backend.ops:
+        program._state_dict, program._constants = dict(program.state_dict), dict(program.constants)
+        weights = split_complex(program, weights, traced.spec.name)
+        to_normal_form(program, traced.spec.name, backend.ops)
+    return dataclasses.replace(traced, program=program, weights=weights, fired=fired)

@@ -1,0 +1,51 @@
+"""Reductions that run along an axis or into indexed places, by comparing every place with every element."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def cumprod(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
+    """Products of all elements up to each place: quadratic in the axis, and exact where a sum of logarithms is not."""
+    last = x.to(dtype or (x.dtype if x.is_floating_point() else torch.int64)).movedim(dim, -1)
+    index = torch.arange(last.shape[-1], device=x.device)
+    upto = index.unsqueeze(0) <= index.unsqueeze(1)
+    return torch.where(upto, last.unsqueeze(-2), 1).prod(-1).movedim(-1, dim)
+
+
+def scatter_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Each place reduces the elements whose index names it: as many comparisons as places times elements."""
+    source = source[tuple(slice(0, size) for size in index.shape)]
+    places = torch.arange(x.shape[dim], device=x.device)
+    hit = index.movedim(dim, -1).unsqueeze(-2) == places.unsqueeze(-1)
+    values, own = source.movedim(dim, -1).unsqueeze(-2), x.movedim(dim, -1)
+    touched = hit.any(-1)
+    own = own[tuple(slice(0, size) for size in touched.shape[:-1])]
+    base = own if include_self else torch.where(touched, torch.full_like(own, _NEUTRAL[reduce](x.dtype)), own)
+    picked = torch.where(hit, values, torch.full_like(values, _NEUTRAL[reduce](x.dtype)))
+    if reduce == "amax":
+        result = torch.maximum(base, picked.amax(-1))
+    elif reduce == "amin":
+        result = torch.minimum(base, picked.amin(-1))
+    elif reduce == "prod":
+        result = base * picked.prod(-1)
+    else:
+        result = base + picked.sum(-1)
+        if reduce == "mean":
+            count = hit.sum(-1) + (1 if include_self else 0)
+            result = result / torch.clamp(count, min=1).to(result.dtype)
+    return torch.where(touched, result, own).movedim(-1, dim)
+
+
+_NEUTRAL = {
+    "sum": lambda dtype: 0,
+    "mean": lambda dtype: 0,
+    "prod": lambda dtype: 1,
+    "amax": lambda dtype: torch.finfo(dtype).min if dtype.is_floating_point else torch.iinfo(dtype).min,
+    "amin": lambda dtype: torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max,
+}
+
+RULES = {"aten.cumprod.default": cumprod, "aten.scatter_reduce.two": scatter_reduce}
