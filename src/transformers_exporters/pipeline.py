@@ -81,11 +81,12 @@ def export_model(
 ) -> ExportedModel:
     """Split the model where generation needs several graphs, export every part, and assemble the result."""
     generation: dict[str, Any] = {}
+    loose: dict[str, torch.Tensor] = {}
     if for_generation:
         split = split_for_generation(
             model, inputs, generation_config=generation_config, multi_token_decode=multi_token_decode
         )
-        parts, generation = split.parts, split.metadata
+        parts, generation, loose = split.parts, split.metadata, split.loose
     else:
         parts = [Part("model", model, inputs)]
     lowered: list[LoweredPart] = []
@@ -94,4 +95,4 @@ def export_model(
         traced, result = export_part(part, backend, own)
         lowered.append(LoweredPart(result, traced.fired))
     first = config if isinstance(config, ExportConfig) else next(iter(config.values()))
-    return ExportedModel.of_parts(tuple(lowered), describe_source(model, tokenizer), first, generation)
+    return ExportedModel.of_parts(tuple(lowered), describe_source(model, tokenizer, loose), first, generation)

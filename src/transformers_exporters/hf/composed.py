@@ -26,13 +26,9 @@ def attach_parts(model: Any, exported: ExportedModel) -> None:
     `generate` calls them through the source class's own code (`get_encoder()`, `get_image_features()`), which keeps
     whatever that code does before and after.
     """
-    parts = {**submodules.encoders(model), **submodules.projectors(model)}
-    text = submodules.text_encoder(model)
-    if text is not None:
-        parts["encoder"] = text
     object.__setattr__(model, "encoded", [])
-    for name, module in parts.items():
-        if name in exported:
+    for name, module in submodules.generation_parts(model).items():
+        if name in exported and name not in ("language_model", "lm_head"):
             module.forward = _caller(exported[name], module.forward, model, name)
 
 
@@ -43,8 +39,9 @@ def _caller(component: ExportedComponent, original: Any, model: Any, name: str) 
     def forward(*args: Any, **kwargs: Any) -> Any:
         given = dict(zip(positional, args, strict=False)) | {k: v for k, v in kwargs.items() if k in positional}
         given = {key: value for key, value in given.items() if value is not None}
-        if "attention_mask" in positional and "attention_mask" not in given and "input_ids" in given:
-            given["attention_mask"] = torch.ones_like(given["input_ids"])  # `generate` leaves out an all-ones mask
+        prompt = given.get("input_ids", given.get("inputs_embeds"))
+        if "attention_mask" in positional and "attention_mask" not in given and prompt is not None:
+            given["attention_mask"] = torch.ones(prompt.shape[:2], dtype=torch.long)  # `generate` drops one of all ones
         result = component(**given)
         model.encoded.append((name, result))
         return result

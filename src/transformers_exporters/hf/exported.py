@@ -28,7 +28,7 @@ from ..runtime.torch_arrays import to_numpy, to_torch
 from .engine_state import EngineCache, call_stateful, is_stateful
 from .outputs import make_object
 from .pytrees import find_class
-from .source import SourceModel
+from .source import SourceModel, read_loose_weights
 
 _PACKAGES = ("transformers-exporters", "torch", "transformers", "numpy")
 
@@ -243,6 +243,13 @@ class ExportedModel(Mapping[str, ExportedComponent]):
             names = ", ".join(self.components)
             raise InputError(f'This model has several components ({names}): call exported["decode"](...) or generate.')
         return next(iter(self.components.values()))(**inputs)
+
+    @cached_property
+    def loose_weights(self) -> Mapping[str, torch.Tensor]:
+        """Weights that the source class's code uses between the components of a generation, by name."""
+        if self._source is not None:
+            return self._source.loose
+        return {} if self.directory is None else read_loose_weights(self.directory)
 
     @cached_property
     def generator(self) -> Any:

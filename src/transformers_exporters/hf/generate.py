@@ -19,6 +19,7 @@ from .composed import attach_parts, run_composite
 from .delegated import delegate_to
 from .engine_state import is_stateful
 from .pytrees import copy_tensors, find_class, register_known_caches
+from .skeleton import build_skeleton
 from .static_state import allocate, complete_masks, run_in_place, stays_in_place
 
 if TYPE_CHECKING:
@@ -44,14 +45,11 @@ def make_generator(exported: ExportedModel) -> Any:
         )
     register_known_caches()  # `_filled` looks into a cache
     delegate = exported.manifest.generation.get("delegate")
-    cls: Any = source if delegate else _class_of(source)
-    with torch.device("meta"):
-        model = cls(exported.config)
-    model.eval()
-    looping = model
+    model = build_skeleton(source, exported.config, exported.manifest.model, exported.loose_weights)
+    looping = model.get_submodule(delegate) if delegate else model
+    inner: Any = type(looping)
+    looping.__class__ = _class_of(inner)
     if delegate:
-        looping = model.get_submodule(delegate)
-        looping.__class__ = _class_of(type(looping))
         delegate_to(model, looping, exported)
     object.__setattr__(looping, "exported", exported)
     attach_parts(looping, exported)
@@ -63,17 +61,17 @@ def make_generator(exported: ExportedModel) -> Any:
 
 
 @functools.cache
-def _class_of(source: type) -> type:
+def _class_of(source: Any) -> type:
     """A subclass of a model class whose forward calls exported components."""
 
-    @functools.wraps(source.forward)  # type: ignore[attr-defined]
+    @functools.wraps(source.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         if args:
             raise TypeError("an exported model's forward takes keyword arguments only")
         if kwargs.get("use_cache") is False:
             kwargs = {key: value for key, value in kwargs.items() if key not in _CACHE_NAMES}
         if "language_model" in self.exported and not any(_filled(kwargs.get(name)) for name in _CACHE_NAMES):
-            return run_composite(self, self.exported, source.forward, kwargs)  # type: ignore[attr-defined]
+            return run_composite(self, self.exported, source.forward, kwargs)
         return run_step(self.exported, kwargs)
 
     def prepare_cache(
@@ -91,8 +89,6 @@ def _class_of(source: type) -> type:
     members = {
         "forward": forward,
         "_prepare_cache_for_generation": prepare_cache,
-        "device": property(lambda self: torch.device("cpu")),
-        "dtype": property(lambda self: getattr(torch, self.exported.manifest.model.dtype)),
         "__module__": source.__module__,
         "__doc__": f"{source.__name__} whose forward runs exported graphs.",
     }

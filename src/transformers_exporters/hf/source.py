@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import copy
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 
 from ..artifact.manifest import ModelRecord
+
+LOOSE_WEIGHTS = "loose_weights.safetensors"
 
 # What a tokenizer, a processor or a chat template may be made of.
 _TOKENIZER_FILES = (
@@ -37,6 +41,7 @@ class SourceModel:
         generation_config: A copy of its generation config, or None.
         directory: The checkpoint directory that it was loaded from, if it still exists.
         tokenizer: A tokenizer or processor to save with the artifact, if the caller gave one.
+        loose: Weights that the model's Python code uses between the components of a generation, by name.
     """
 
     record: ModelRecord
@@ -44,9 +49,13 @@ class SourceModel:
     generation_config: Any
     directory: Path | None
     tokenizer: Any = None
+    loose: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
     def write(self, directory: Path) -> None:
-        """Write config, generation config and tokenizer files."""
+        """Write config, generation config, tokenizer files and loose weights."""
+        if self.loose:
+            values = {name: value.detach().cpu().contiguous().clone() for name, value in self.loose.items()}
+            save_file(values, directory / LOOSE_WEIGHTS)
         if self.config is not None:
             self.config.save_pretrained(directory)
         if self.generation_config is not None:
@@ -60,7 +69,15 @@ class SourceModel:
                         shutil.copyfile(file, directory / file.name)
 
 
-def describe_source(model: torch.nn.Module, tokenizer: Any = None) -> SourceModel:
+def read_loose_weights(directory: Path) -> dict[str, torch.Tensor]:
+    """The loose weights of an artifact; none in most."""
+    file = directory / LOOSE_WEIGHTS
+    return load_file(file) if file.is_file() else {}
+
+
+def describe_source(
+    model: torch.nn.Module, tokenizer: Any = None, loose: Mapping[str, torch.Tensor] | None = None
+) -> SourceModel:
     """Read what an artifact keeps of a model."""
     config = getattr(model, "config", None)
     if not hasattr(config, "save_pretrained"):
@@ -77,7 +94,12 @@ def describe_source(model: torch.nn.Module, tokenizer: Any = None) -> SourceMode
     generation = getattr(model, "generation_config", None)
     can_generate = hasattr(generation, "save_pretrained")
     return SourceModel(
-        record, copy.deepcopy(config), copy.deepcopy(generation) if can_generate else None, directory, tokenizer
+        record,
+        copy.deepcopy(config),
+        copy.deepcopy(generation) if can_generate else None,
+        directory,
+        tokenizer,
+        dict(loose or {}),
     )
 
 

@@ -62,6 +62,21 @@ def text_encoder(model: Any) -> torch.nn.Module | None:
     return module if _is_part(model, module) else None
 
 
+def generation_parts(model: Any) -> dict[str, torch.nn.Module]:
+    """The parts of a composite or encoder-decoder model, by component name; none for a model that is one graph."""
+    text = text_encoder(model)
+    found = {name: module for name, module in encoders(model).items() if module is not text}
+    if text is not None:
+        if not found:
+            return {"encoder": text}
+        # Text and image meet before the encoder, in the model's own `generate`.
+        return {**found, **projectors(model), "embed_tokens": model.get_input_embeddings(), "encoder": text}
+    inner, logits = decoder(model), head(model)
+    if not found or inner is None or logits is None:
+        return {}
+    return {**found, **projectors(model), "language_model": inner, "lm_head": logits}
+
+
 def _is_part(model: Any, module: Any) -> bool:
     own = (model, getattr(model, "base_model", model))
     return isinstance(module, torch.nn.Module) and all(module is not whole for whole in own)

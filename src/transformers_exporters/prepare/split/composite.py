@@ -85,7 +85,9 @@ def largest(calls: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _of_several_rows(call: Mapping[str, Any]) -> dict[str, Any]:
     """The head's call for two positions: one would freeze the axis, and the caller chooses how many logits it wants."""
     return {
-        name: value.repeat_interleave(2, dim=1) if _is_tensor(value) and value.dim() == 3 and value.shape[1] == 1 else value
+        name: value.repeat_interleave(2, dim=1)
+        if _is_tensor(value) and value.dim() == 3 and value.shape[1] == 1
+        else value
         for name, value in call.items()
     }
 

@@ -13,16 +13,17 @@ import torch
 
 from ...errors import UnsupportedModelError
 from ...hf.cache_layers import full_windows
-from ...hf.submodules import decoder, encoders, head, projectors, text_encoder
+from ...hf.submodules import generation_parts
 from ..flags import make_traceable, refuse_losses
 from ..prepare import check_inputs
 from ..record import Part
 from ..references import is_referenced
 from ..shapes_only import without_values
 from ..untouched import untouched
-from .composite import composite_parts
+from .composite import composite_parts, largest
 from .delegated import DelegatedInputs, Delegation, watching_inner_loops
 from .empty_cache import without_empty_cache
+from .loose_weights import WatchWeights
 from .merge import merge_steps
 from .module_state import CACHE_NAMES, WithModuleState, changed, state_key
 from .record_calls import Recording, recorded, run_generate
@@ -36,11 +37,21 @@ class Split:
 
     Attributes:
         parts: The components in the order in which generation runs them.
-        metadata: For the manifest: `cache_argument`, `static`, `max_cache_len`, `multi_token_decode`.
+        metadata: For the manifest: `cache_argument`, `static`, `max_cache_len`, `multi_token_decode`; where it applies,
+            `joined` (lists of tensors that a component takes as one) and `delegate` (the inner model that generates).
+        loose: Weights that the model's Python code uses between the components, by name.
     """
 
     parts: list[Part]
     metadata: dict[str, Any] = field(default_factory=dict)
+    loose: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Record:
+    recordings: dict[str, Recording]
+    delegation: Delegation
+    loose: list[str]
 
 
 def decompose_for_generation(
@@ -97,9 +108,11 @@ def split_for_generation(
     with untouched(model), full_windows():
         make_traceable(model, experts=None)
         needed = 3 if multi_token_decode else 2
-        submodules = _submodules(model)
-        recordings, delegation = _record(model, submodules, inputs, needed, generation_config, read_values)
+        submodules = generation_parts(model)
+        record = _record(model, submodules, inputs, needed, generation_config, read_values)
+        recordings, delegation = record.recordings, record.delegation
         calls = recordings["model"].calls
+        loose: list[str] = []
         if not calls and delegation.path:
             inner = model.get_submodule(delegation.path)
             split = split_for_generation(
@@ -110,10 +123,11 @@ def split_for_generation(
                 read_values=read_values,
             )
             names = [name for name, value in delegation.inputs.items() if isinstance(value, torch.Tensor)]
-            step = DelegatedInputs(model, inner, names).eval()
+            outer = DelegatedInputs(model, inner, names).eval()
             return Split(
-                [Part("embed_inputs", step, dict(inputs)), *split.parts],
+                [Part("embed_inputs", outer, dict(inputs)), *split.parts],
                 {**split.metadata, "delegate": delegation.path},
+                {f"{delegation.path}.{name}": value for name, value in split.loose.items()},
             )
         if len(calls) < needed:
             raise UnsupportedModelError(
@@ -129,22 +143,24 @@ def split_for_generation(
             decode.pop("logits_to_keep", None)  # every position's logits: speculative decoding verifies them all
         static = _is_static(decode.get(cache_name)) if cache_name else False
         states = recordings["model"].states
-        kept = changed(states[1], states[2])
+        kept, step = changed(states[1], states[2]), model
         if kept:
             decode = {**decode, "module_state": {state_key(name): states[1][name] for name in kept}}
-            model = WithModuleState(model, kept).eval()
+            step = WithModuleState(model, kept).eval()
         frozen = frozenset() if multi_token_decode else frozenset({"sequence", "query", "decoder_sequence"})
-        decode_part = Part("decode", model, decode, static=frozen, full_windows=True)
+        decode_part = Part("decode", step, decode, static=frozen, full_windows=True)
         composite = composite_parts(model, submodules, recordings, prefill)
         if composite is not None:
             parts = [*composite.parts, decode_part]
+            loose = record.loose
         else:
-            whole = Part("prefill", model, without_empty_cache(model, prefill, cache_name), full_windows=True)
-            parts = [decode_part] if static and multi_token_decode else [whole, decode_part]
+            first = Part("prefill", step, without_empty_cache(step, prefill, cache_name), full_windows=True)
+            parts = [decode_part] if static and multi_token_decode else [first, decode_part]
             if "encoder" in submodules and recordings["encoder"].calls:
-                encoder_call = recordings["encoder"].calls[0]
-                _add_mask(submodules["encoder"], encoder_call, None)
-                parts = [Part("encoder", submodules["encoder"], encoder_call), *parts]
+                _add_mask(submodules["encoder"], recordings["encoder"].calls[0], None)
+                called = {name: module for name, module in submodules.items() if recordings[name].calls}
+                parts = [*(Part(n, module, largest(recordings[n].calls)) for n, module in called.items()), *parts]
+                loose = record.loose
     metadata: dict[str, Any] = {
         "cache_argument": cache_name,
         "static": static,
@@ -153,19 +169,7 @@ def split_for_generation(
     }
     if composite is not None and composite.joined:
         metadata["joined"] = composite.joined
-    return Split(parts, metadata)
-
-
-def _submodules(model: Any) -> dict[str, torch.nn.Module]:
-    """The parts of a composite or encoder-decoder model, by component name."""
-    text = text_encoder(model)
-    if text is not None:
-        return {"encoder": text}
-    found = encoders(model)
-    inner, logits = decoder(model), head(model)
-    if not found or inner is None or logits is None:
-        return {}
-    return {**found, **projectors(model), "language_model": inner, "lm_head": logits}
+    return Split(parts, metadata, {name: _weight(model, name) for name in loose})
 
 
 def _record(
@@ -175,10 +179,10 @@ def _record(
     tokens: int,
     generation_config: Any,
     read_values: bool,
-) -> tuple[dict[str, Recording], Delegation]:
+) -> _Record:
     """The forwards of one `generate`, by component; without reading the weights where they are only referenced."""
 
-    def run(shapes_only: bool) -> tuple[dict[str, Recording], Delegation]:
+    def run(shapes_only: bool) -> _Record:
         with ExitStack() as stack:
             if shapes_only:
                 stack.enter_context(without_values(model))
@@ -186,8 +190,9 @@ def _record(
             for name, module in submodules.items():
                 found[name] = stack.enter_context(recorded(module, shapes_only, keep_results=True))
             delegation = stack.enter_context(watching_inner_loops(model))
+            watched = stack.enter_context(WatchWeights(model, submodules.values())) if submodules else None
             run_generate(model, inputs, tokens, generation_config)
-        return found, delegation
+        return _Record(found, delegation, list(watched.used) if watched else [])
 
     if is_referenced(model) and not read_values:
         try:
@@ -195,6 +200,12 @@ def _record(
         except Exception as error:  # noqa: BLE001 - a step that needs values: whatever op meets the meta device first
             logger.info("generate needs the weights' values (%s); reading them", error)
     return run(shapes_only=False)
+
+
+def _weight(model: torch.nn.Module, name: str) -> torch.Tensor:
+    path, _, last = name.rpartition(".")
+    value: torch.Tensor = getattr(model.get_submodule(path), last)
+    return value.detach()
 
 
 def _add_mask(model: torch.nn.Module, call: dict[str, Any], cache_name: str | None) -> None:
