@@ -58,7 +58,7 @@ def choose_bounds(
         explicit: The limits were stated by the caller and are kept as they are. Otherwise they are the model's own and
             only cap the defaults: a limit of 131072 positions is no reason to plan memory for them.
     """
-    shape_env = _shape_env(program)
+    shape_env = shape_env_of(program)
     if shape_env is None:
         return {}
     names = _named(shape_env, symbols)
@@ -93,7 +93,7 @@ def bounded_spec(spec: ComponentSpec, symbols: Mapping[str, str], bounds: Mappin
 @contextmanager
 def bounds_applied(program: ExportedProgram, bounds: Mapping[sympy.Symbol, int]) -> Iterator[None]:
     """Narrow the graph's symbols to `bounds`; on exit they are as before (copies of a graph share one set of symbols)."""
-    shape_env = _shape_env(program)
+    shape_env = shape_env_of(program)
     if shape_env is None:
         yield
         return
@@ -107,7 +107,8 @@ def bounds_applied(program: ExportedProgram, bounds: Mapping[sympy.Symbol, int])
         shape_env.var_to_range.update(before)
 
 
-def _shape_env(program: ExportedProgram) -> Any:
+def shape_env_of(program: ExportedProgram) -> Any:
+    """The `ShapeEnv` of a graph's symbols; None if it has none."""
     for node in program.graph.nodes:
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):

@@ -7,7 +7,7 @@ shapes that is most of an export's time (two-layer BERT: 2.6 of 6.2 s). Its per-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import torch
@@ -29,9 +29,11 @@ from executorch.exir.passes.remove_mixed_type_operators import RemoveMixedTypeOp
 from executorch.exir.passes.remove_unused_parameters_pass import remove_unused_parameters_pass
 from executorch.exir.passes.replace_broken_ops_with_function_ops_pass import ReplaceBrokenOpsWithFunctionalOpsPass
 from executorch.exir.program._program import _get_updated_graph_signature, lift_constant_tensor_pass
-from executorch.exir.tracer import _default_decomposition_table
 from executorch.exir.verification.verifier import EXIREdgeDialectVerifier
 from torch.export import ExportedProgram
+
+from .decompose import decompose
+from .meta_keys import meta_key, size_key
 
 _aten = torch.ops.aten
 
@@ -54,6 +56,56 @@ class _ToEdge(
 ):
     """executorch's passes per operator, in its own order: views copy, scalars and sizes are tensors, dtypes agree."""
 
+    def __init__(self, graph: torch.fx.Graph) -> None:
+        super().__init__()
+        self._remembering = _Remembering(graph)
+
+    def _fx(self, kind: str, target: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        self.interpreter = self._remembering  # a walk brings an interpreter of its own
+        return super()._fx(kind, target, args, kwargs, meta)
+
+
+class _Remembering(torch.fx.Interpreter):
+    """Computes the fake value of each kind of call once: the layers of a model repeat them."""
+
+    def __init__(self, graph: torch.fx.Graph) -> None:
+        """Starts with the values that `graph` has."""
+        super().__init__(torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph()))
+        self._known: dict[Hashable, Any] = {}
+        self._views: dict[Hashable, Any] = {}
+        for node in graph.nodes:
+            if node.op == "call_function" and _has_lasting_value(node.target):
+                values = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
+                self._known.setdefault((node.target, meta_key(values)), node.meta["val"])
+                if node.target in _VIEWS:
+                    self._views.setdefault(_view_key(*values[0][:2]), node.meta["val"].shape)
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """A fake value says nothing but shape and dtype, so equal calls may share theirs, unless a size is new."""
+        op = getattr(target, "_op", target)
+        if not _has_lasting_value(op):
+            return super().call_function(target, args, kwargs)
+        if op is _aten.view_copy.default and _view_key(*args) in self._views:
+            # torch would prove first that the sizes fit; Swin's windows make that most of its export.
+            return args[0].new_empty(self._views[_view_key(*args)])
+        key = (op, meta_key((args, kwargs)))
+        if key not in self._known:
+            self._known[key] = super().call_function(target, args, kwargs)
+        return self._known[key]
+
+
+def _has_lasting_value(op: Any) -> bool:
+    """Whether every call with equal arguments gives an equal fake value: no fresh symbol for a size that data decides."""
+    return isinstance(op, torch._ops.OpOverload) and not op._schema.is_mutable and not _NEW_SIZES & set(op.tags)
+
+
+def _view_key(source: torch.Tensor, sizes: Any) -> Hashable:
+    return (tuple(map(size_key, source.shape)), tuple(map(size_key, sizes)))
+
+
+_VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.view_copy.default}
+_NEW_SIZES = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}
+
 
 def to_edge_program(program: ExportedProgram, whole: Sequence[Any]) -> EdgeProgramManager:
     """Decompose a traced graph and say it in the edge dialect.
@@ -63,12 +115,9 @@ def to_edge_program(program: ExportedProgram, whole: Sequence[Any]) -> EdgeProgr
         whole: aten operators that are not decomposed.
     """
     config = EdgeCompileConfig(_check_ir_validity=False, preserve_ops=list(whole))
-    table = _default_decomposition_table()
-    for op in whole:
-        table.pop(op, None)
-    program = remove_unused_parameters_pass(program.run_decompositions(table))
+    program = remove_unused_parameters_pass(decompose(program, whole))
     module = program.graph_module
-    for each in (RemoveNonCoreAtenOpGraphAssertsPass(), PruneEmptyTensorsPass(), _ToEdge()):
+    for each in (RemoveNonCoreAtenOpGraphAssertsPass(), PruneEmptyTensorsPass(), _ToEdge(program.graph)):
         module = each(module).graph_module
     edge = ExportedProgram(
         root=module,

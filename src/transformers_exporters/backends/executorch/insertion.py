@@ -12,7 +12,8 @@ from torch._guards import detect_fake_mode
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
-_INHERITED = ("stack_trace", "nn_module_stack", "source_fn_stack", "custom")
+#: What a new node takes over from the node that it stands for.
+INHERITED = ("stack_trace", "nn_module_stack", "source_fn_stack", "custom")
 
 
 class Inserter:
@@ -34,7 +35,7 @@ class Inserter:
         # Without the Python dispatcher some operators compute their shape in C++, which turns symbols into numbers.
         with mode if mode is not None else nullcontext(), enable_python_dispatcher(), torch.no_grad():
             node.meta["val"] = op(*values[0], **values[1])
-        for key in _INHERITED:
+        for key in INHERITED:
             if key in self._before.meta:
                 node.meta[key] = self._before.meta[key]
         return node

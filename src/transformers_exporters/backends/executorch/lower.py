@@ -17,8 +17,10 @@ from ...errors import LoweringError
 from ...trace.record import Traced
 from ..contract import Lowered
 from .borders import Results, arrange_results, drop_constants, without_written_inputs
-from .bounds import bounded_spec, bounds_applied, choose_bounds
+from .bounds import bounded_spec, bounds_applied, choose_bounds, shape_env_of
 from .config import ExecutorchConfig
+from .execution import to_execution
+from .guards import quick_guards
 from .kernels import check_kernels, count_nodes, missing_operators, undelegated_ops
 from .pte import write_program
 from .sizes import expand_powers
@@ -45,7 +47,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     target.check(traced)
     program = _own_copy(traced.program)
     bounds = choose_bounds(program, traced.spec, traced.symbols, explicit=config.dynamic_shapes is not None)
-    with bounds_applied(program, bounds):
+    with bounds_applied(program, bounds), quick_guards(shape_env_of(program)):
         edge = target.delegate(program)
         expand_powers(edge.exported_program())
         drop_constants(edge.exported_program())
@@ -116,7 +118,7 @@ def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str,
         alloc_mutable_buffers=config.alloc_mutable_buffers,
     )
     try:
-        planned = edge.to_executorch(_backend_config(plan, results))
+        planned = to_execution(edge, _backend_config(plan, results))
     except RuntimeError as error:
         if "out variants" not in str(error):
             raise

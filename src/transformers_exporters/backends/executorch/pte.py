@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import hashlib
 import struct
 from collections.abc import Mapping
 from typing import Any
@@ -22,8 +21,8 @@ from executorch.exir._serialize._named_data_store import NamedDataStore, NamedDa
 from executorch.exir._serialize._program import PTEFile, serialize_pte_binary
 from executorch.exir.schema import Buffer, Program, Tensor
 
-#: A weight smaller than this is not worth looking for.
-_SMALLEST_SHARED = 4096
+from .weight_bytes import SMALLEST, digest
+
 #: Fields of the flatbuffer table `Program` (executorch/schema/program.fbs) and of `DataSegment`.
 _SEGMENTS, _OFFSET, _SIZE = 4, 0, 1
 _CONSTANT_ALIGNMENT = 16
@@ -55,11 +54,11 @@ def _merge(managers: Mapping[str, Any]) -> tuple[Program, list[Buffer], NamedDat
             store.merge_named_data_store(manager._named_data)
         index = {0: 0}
         for old, buffer in enumerate(program.constant_buffer[1:], start=1):
-            digest = hashlib.sha256(buffer.storage).digest()
-            if digest not in known:
-                known[digest] = len(constants)
+            hashed = digest(buffer.storage)
+            if hashed not in known:
+                known[hashed] = len(constants)
                 constants.append(buffer)
-            index[old] = known[digest]
+            index[old] = known[hashed]
         states = list(emitted.mutable_data or [])
         base = len(mutable)
         mutable += states
@@ -94,7 +93,7 @@ def _serialize(program: Program, mutable: list[Buffer], named: NamedDataStoreOut
     shared: dict[int, tuple[int, int]] = {}
     buffers = list(named.buffers)
     for i, data in enumerate(named.buffers):
-        place = offsets.get(hashlib.sha256(data).digest()) if len(data) >= _SMALLEST_SHARED else None
+        place = offsets.get(digest(data)) if len(data) >= SMALLEST else None
         if place is not None:
             shared[i] = (place, len(data))
             buffers[i] = _stand_in(i)
@@ -119,8 +118,8 @@ def _offsets_by_digest(program: Program) -> dict[bytes, int]:
     offsets: dict[bytes, int] = {}
     position = 0
     for buffer in program.constant_buffer:
-        if len(buffer.storage) >= _SMALLEST_SHARED:
-            offsets[hashlib.sha256(buffer.storage).digest()] = position
+        if len(buffer.storage) >= SMALLEST:
+            offsets[digest(buffer.storage)] = position
         position += -(-len(buffer.storage) // _CONSTANT_ALIGNMENT) * _CONSTANT_ALIGNMENT
     return offsets
 

@@ -28,8 +28,12 @@ from executorch.backends.xnnpack._passes import (
 )
 from executorch.backends.xnnpack.operators.node_visitor import get_node_visitors
 from executorch.backends.xnnpack.serialization.xnnpack_graph_schema import ConstantDataOffset, XNNGraph
-from executorch.backends.xnnpack.serialization.xnnpack_graph_serialize import serialize_xnnpack_binary
-from executorch.backends.xnnpack.utils.utils import is_param_node
+from executorch.backends.xnnpack.serialization.xnnpack_graph_serialize import (
+    CONSTANT_TENSOR_ALIGNMENT,
+    serialize_xnnpack_binary,
+)
+from executorch.backends.xnnpack.utils.utils import get_param_tensor, is_param_node
+from executorch.backends.xnnpack.utils.xnnpack_constants import UINT64_MAX
 from executorch.backends.xnnpack.xnnpack_preprocess import (
     XNN_VALUE_FLAG_EXTERNAL_INPUT,
     XNN_VALUE_FLAG_EXTERNAL_OUTPUT,
@@ -41,6 +45,7 @@ from executorch.exir.backend.backend_details import BackendDetails, CompileSpec,
 from executorch.exir.delegate import executorch_call_delegate
 from torch.export import ExportedProgram
 
+from ..weight_bytes import weight_bytes
 from .operators import own_visitors
 
 #: The name under which the runtime finds XNNPACK.
@@ -66,6 +71,8 @@ _PASSES: tuple[tuple[Any, frozenset[str]], ...] = (
     (RemoveRedundantCopyPass, frozenset({"convolution"})),
 )
 
+
+_HALVES = (torch.float16, torch.bfloat16)
 
 #: XNNPACK joins at most so many tensors at once.
 _LARGEST_CAT = 5
@@ -136,11 +143,44 @@ def _serialize(program: ExportedProgram, store: NamedDataStore) -> bytes:
         constant_data=[ConstantDataOffset(0, 0)],  # index 0 means "no constant"
     )
     visitors = {**get_node_visitors(program, externals, store), **own_visitors(program, externals, store)}
+    for visitor in visitors.values():
+        visitor.get_serialized_buffer_index = _by_reference(visitor, program, store)
     ids: dict[torch.fx.Node, int] = {}
     for node in program.graph.nodes:
         if node.op == "call_function":
             visitors[node.target.__name__].define_node(node, graph, ids, node.meta.get("debug_handle", 0))
     return bytes(serialize_xnnpack_binary(graph, bytearray()))
+
+
+def _by_reference(visitor: Any, program: ExportedProgram, store: NamedDataStore) -> Any:
+    """The visitor's method that stores a weight and returns its number, without a copy where the weight stays as it is."""
+    by_value = visitor.get_serialized_buffer_index
+
+    def index(
+        node: torch.fx.Node,
+        graph: XNNGraph,
+        ids: dict[torch.fx.Node, int],
+        convert_to_nhwc: bool,
+        swap_in_out_for_weights: bool,
+        quant_params: Any,
+        force_fp32: bool = False,
+        groups: int = 1,
+    ) -> int:
+        weight = None
+        if not (convert_to_nhwc or swap_in_out_for_weights or quant_params) and is_param_node(program, node):
+            tensor = get_param_tensor(program, node)
+            if tensor.dtype == torch.float32 or (tensor.dtype in _HALVES and not force_fp32):
+                weight = weight_bytes(tensor)
+        if weight is None:
+            return int(
+                by_value(node, graph, ids, convert_to_nhwc, swap_in_out_for_weights, quant_params, force_fp32, groups)
+            )
+        key = weight.sha256().hex()
+        graph.constant_data.append(ConstantDataOffset(offset=UINT64_MAX, size=len(weight), named_key=key))
+        store.add_named_data(key, weight, alignment=CONSTANT_TENSOR_ALIGNMENT)
+        return len(graph.constant_data) - 1
+
+    return index
 
 
 def _externals(program: ExportedProgram) -> dict[torch.fx.Node, ExternalMeta]:

@@ -17,9 +17,11 @@ from executorch.backends.xnnpack.partition.config.xnnpack_config import ConfigPr
 from executorch.exir.backend.canonical_partitioners.config_partitioner import ConfigerationBasedPartitioner
 from executorch.exir.backend.partitioner import DelegationSpec
 from torch.export import ExportedProgram
+from torch.fx.passes.infra.partitioner import Partition
 
 from ..layout import is_row_major
 from .delegate import LeanXnnpack
+from .parts import levels
 
 
 class BatchedMatmul(GenericNodePartitionerConfig):  # executorch is untyped
@@ -92,6 +94,11 @@ class XnnpackParts(ConfigerationBasedPartitioner):
         """
         groups: list[list[torch.fx.Node]] = super().get_matched_nodes_from_configs(ep)
         return [group for group in groups if all(_is_row_major(n) for node in group for n in _around(node))]
+
+    def generate_partitions(self, ep: ExportedProgram) -> list[Partition]:
+        """Parts by their number."""
+        parts = levels(ep.graph, self.get_matched_nodes_from_configs(ep))
+        return [Partition(id=number, nodes=nodes) for number, nodes in enumerate(parts)]
 
 
 def _around(node: torch.fx.Node) -> list[torch.fx.Node]:
