@@ -1,0 +1,53 @@
+"""The decode loops of `examples/` run as their README says, without this package but for PyTorch's, token for token as eager."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from transformers import GenerationConfig
+
+import transformers_exporters as te
+from models import decoder, left_padded
+
+LOOPS = Path(__file__).parents[2] / "examples" / "decode_loops"
+STATIC = GenerationConfig(cache_implementation="static", max_cache_len=40)
+KINDS = {
+    "onnxruntime": (te.OnnxExporter, te.OnnxConfig(dynamic=True), STATIC),
+    "openvino": (te.OpenVINOExporter, te.OpenVINOConfig(dynamic=True, stateful=True), None),
+    "pytorch": (te.DynamoExporter, te.DynamoConfig(dynamic=True), STATIC),
+    "executorch": (te.ExecutorchExporter, te.ExecutorchConfig(dynamic=True), STATIC),
+}
+PROMPT, COUNT = [7, 3, 99, 12, 5, 64, 8], 16
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_loop(kind, tmp_path):
+    model = decoder("llama")
+    exporter, config, generation = KINDS[kind]
+    exported = exporter().export_model(
+        model,
+        left_padded(2, 4, (1, 0)),
+        config=config,
+        for_generation=True,
+        multi_token_decode=True,
+        generation_config=generation,
+    )
+    exported.save_pretrained(tmp_path / "artifact")
+    command = [sys.executable, str(LOOPS / f"{kind}_loop.py"), str(tmp_path / "artifact")]
+    command += ["--ids", ",".join(map(str, PROMPT)), "--max-new-tokens", str(COUNT)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr[-3000:]
+    found = json.loads(run.stdout.splitlines()[-1])
+    import torch
+
+    wanted = model.generate(torch.tensor([PROMPT]), max_new_tokens=COUNT, min_new_tokens=COUNT, do_sample=False)
+    assert found["ids"] == wanted[0, len(PROMPT) :].tolist()
+    cache_bytes = 2 * 2 * 2 * 40 * 16 * 4  # layers, keys and values, heads, positions, head size, float32
+    if kind == "executorch":
+        assert found["bytes_per_step"] >= cache_bytes
+    else:
+        assert found["bytes_per_step"] < cache_bytes
