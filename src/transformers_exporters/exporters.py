@@ -76,6 +76,7 @@ class HfExporter(ABC):
         *,
         generation_config: Any = None,
         multi_token_decode: bool = False,
+        logits_to_keep: int | None = None,
     ) -> dict[str, Any]:
         """Export the graphs that generation needs.
 
@@ -85,6 +86,8 @@ class HfExporter(ABC):
             config: One config for all components, or a dict from component name to config.
             generation_config: Used for the capture; `cache_implementation="static"` gives a fixed-size cache.
             multi_token_decode: Keep the decode graph's query axis dynamic: one token, several, or a whole prompt.
+            logits_to_keep: How many of the last positions' logits each graph returns; 0 for all of them. By default what
+                `generate` asks for: the last one for a prompt, all with `multi_token_decode`.
 
         Returns:
             The backend's program by component name.
@@ -96,6 +99,7 @@ class HfExporter(ABC):
             for_generation=True,
             generation_config=generation_config,
             multi_token_decode=multi_token_decode,
+            logits_to_keep=logits_to_keep,
         )
         return {name: component.program for name, component in exported.components.items()}
 
@@ -108,6 +112,7 @@ class HfExporter(ABC):
         for_generation: bool = False,
         generation_config: Any = None,
         multi_token_decode: bool = False,
+        logits_to_keep: int | None = None,
         tokenizer: Any = None,
     ) -> ExportedModel:
         """Export, and return an `ExportedModel` to call, generate with and save.
@@ -119,6 +124,7 @@ class HfExporter(ABC):
             for_generation: Export the graphs that generation needs instead of one forward graph.
             generation_config: See `export_for_generation`.
             multi_token_decode: See `export_for_generation`.
+            logits_to_keep: See `export_for_generation`.
             tokenizer: A tokenizer or processor to save with the artifact; by default the files of the checkpoint
                 directory are copied.
         """
@@ -130,6 +136,7 @@ class HfExporter(ABC):
             for_generation=for_generation,
             generation_config=generation_config,
             multi_token_decode=multi_token_decode,
+            logits_to_keep=logits_to_keep,
             tokenizer=tokenizer,
         )
 

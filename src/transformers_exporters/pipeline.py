@@ -77,6 +77,7 @@ def export_model(
     for_generation: bool = False,
     generation_config: Any = None,
     multi_token_decode: bool = False,
+    logits_to_keep: int | None = None,
     tokenizer: Any = None,
 ) -> ExportedModel:
     """Split the model where generation needs several graphs, export every part, and assemble the result."""
@@ -84,7 +85,11 @@ def export_model(
     loose: dict[str, torch.Tensor] = {}
     if for_generation:
         split = split_for_generation(
-            model, inputs, generation_config=generation_config, multi_token_decode=multi_token_decode
+            model,
+            inputs,
+            generation_config=generation_config,
+            multi_token_decode=multi_token_decode,
+            logits_to_keep=logits_to_keep,
         )
         parts, generation, loose = split.parts, split.metadata, split.loose
     else:

@@ -253,14 +253,26 @@ class ExportedModel(Mapping[str, ExportedComponent]):
 
     @cached_property
     def generator(self) -> Any:
-        """A `GenerationMixin` model over the components, as `transformers.pipeline(model=...)` takes it."""
+        """A `GenerationMixin` model over the components: a `PreTrainedModel` of the source's class, without weights."""
         from .generate import make_generator
 
         return make_generator(self)
 
     def generate(self, *args: Any, **kwargs: Any) -> Any:
-        """Generate with the exported graphs: transformers' own `GenerationMixin.generate`, all of its arguments."""
+        """Generate with the exported graphs: transformers' own `GenerationMixin.generate`, all of its arguments.
+
+        `assistant_model` may be an `ExportedModel` too: a draft for assisted decoding. It needs a decode graph that takes
+        several tokens and returns all of their logits: export with `multi_token_decode=True`.
+        """
+        if isinstance(kwargs.get("assistant_model"), ExportedModel):
+            kwargs["assistant_model"] = kwargs["assistant_model"].generator
         return self.generator.generate(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        """What a `PreTrainedModel` has besides (`device`, `can_generate`, ...), so that `pipeline(model=...)` takes it."""
+        if name.startswith("_") or "decode" not in vars(self).get("components", ()):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self.generator, name)
 
 
 def _with_files(spec: ComponentSpec, files: tuple[str, ...]) -> ComponentSpec:

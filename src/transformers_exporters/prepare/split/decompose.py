@@ -23,6 +23,7 @@ from ..untouched import untouched
 from .composite import composite_parts, largest
 from .delegated import DelegatedInputs, Delegation, watching_inner_loops
 from .empty_cache import without_empty_cache
+from .logits import keep_logits
 from .loose_weights import WatchWeights
 from .merge import merge_steps
 from .module_state import CACHE_NAMES, WithModuleState, changed, state_key
@@ -59,6 +60,7 @@ def decompose_for_generation(
     inputs: Mapping[str, Any],
     generation_config: Any = None,
     multi_token_decode: bool = False,
+    logits_to_keep: int | None = None,
 ) -> dict[str, tuple[torch.nn.Module, dict[str, Any]]]:
     """The submodules that generation runs, each with the forward kwargs that it was given.
 
@@ -70,6 +72,8 @@ def decompose_for_generation(
         inputs: Generate kwargs; small representative values suffice.
         generation_config: Used for the run; `cache_implementation="static"` gives a fixed-size cache.
         multi_token_decode: Merge two decode steps into one call with two query tokens.
+        logits_to_keep: How many of the last positions' logits each component returns; 0 for all of them. By default what
+            `generate` asks for: the last one for a prompt, all with `multi_token_decode`.
 
     Returns:
         `{component name: (submodule, forward kwargs)}`; run `submodule(**kwargs)` on a copy of the kwargs, since a
@@ -79,7 +83,11 @@ def decompose_for_generation(
         UnsupportedModelError: If the model cannot generate, or its `generate` runs no forward.
     """
     split = split_for_generation(
-        model, inputs, generation_config=generation_config, multi_token_decode=multi_token_decode
+        model,
+        inputs,
+        generation_config=generation_config,
+        multi_token_decode=multi_token_decode,
+        logits_to_keep=logits_to_keep,
     )
     return {part.name: (part.model, dict(part.inputs)) for part in split.parts}
 
@@ -90,6 +98,7 @@ def split_for_generation(
     *,
     generation_config: Any = None,
     multi_token_decode: bool = False,
+    logits_to_keep: int | None = None,
     read_values: bool = False,
 ) -> Split:
     """Like `decompose_for_generation`, as records for the pipeline.
@@ -99,6 +108,7 @@ def split_for_generation(
         inputs: See there.
         generation_config: See there.
         multi_token_decode: See there.
+        logits_to_keep: See there.
         read_values: Record real values also where the weights are only referenced; a trace needs none, a comparison does.
     """
     if not hasattr(model, "generate"):
@@ -120,6 +130,7 @@ def split_for_generation(
                 delegation.inputs,
                 generation_config=generation_config,
                 multi_token_decode=multi_token_decode,
+                logits_to_keep=logits_to_keep,
                 read_values=read_values,
             )
             names = [name for name, value in delegation.inputs.items() if isinstance(value, torch.Tensor)]
@@ -141,6 +152,8 @@ def split_for_generation(
         decode = merge_steps(steps[0], steps[1], cache_name) if multi_token_decode else steps[0]
         if multi_token_decode:
             decode.pop("logits_to_keep", None)  # every position's logits: speculative decoding verifies them all
+        if logits_to_keep is not None:
+            prefill, decode = (keep_logits(model, call, logits_to_keep) for call in (prefill, decode))
         static = _is_static(decode.get(cache_name)) if cache_name else False
         states = recordings["model"].states
         kept, step = changed(states[1], states[2]), model
