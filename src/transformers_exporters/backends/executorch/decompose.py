@@ -158,10 +158,22 @@ def _traced(node: Node, values: Any, table: _Table) -> Graph | None:
 
     mode = detect_fake_mode(given) or detect_fake_mode(pytree.tree_leaves(node.meta["val"]))
     with mode or nullcontext(), enable_python_dispatcher(), torch.no_grad():
-        traced = make_fx(call, decomposition_table=table)(*(given[i] for i in places))
+        traced = make_fx(call, decomposition_table=table)(*_distinct([given[i] for i in places]))
     _drop_restrides(traced.graph)
     traced.graph.eliminate_dead_code()
     return traced.graph if _is_functional(traced.graph) else None
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    """The same values, no tensor object twice: nodes of one kind share their fake value, which a trace takes for one."""
+    seen: set[int] = set()
+    made = []
+    for value in values:
+        if isinstance(value, torch.Tensor) and id(value) in seen:
+            value = value.new_empty_strided(value.shape, value.stride())
+        seen.add(id(value))
+        made.append(value)
+    return made
 
 
 def _drop_restrides(graph: Graph) -> None:
