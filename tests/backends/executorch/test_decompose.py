@@ -1,0 +1,83 @@
+"""Operators are taken apart one by one, each kind of call once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from executorch.exir.tracer import _default_decomposition_table
+from torch.export import Dim, ExportedProgram
+
+from transformers_exporters.backends.executorch import decompose as room
+from transformers_exporters.backends.executorch.decompose import decompose
+
+_aten = torch.ops.aten
+
+
+class Layers(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(8) for _ in range(3))
+        self.linears = torch.nn.ModuleList(torch.nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """x float32 [batch, sequence, 8]."""
+        for norm, linear in zip(self.norms, self.linears, strict=True):
+            first, second = torch.nn.functional.silu(linear(norm(x))).chunk(2, -1)
+            x = torch.nn.functional.normalize(torch.cat([second, first], -1), dim=-1) + x.mT.contiguous().mT
+        return x, x.sum((1, 2)).reshape(-1, 1)
+
+
+class Writes(torch.nn.Module):
+    def forward(self, x: torch.Tensor, cache: torch.Tensor) -> torch.Tensor:
+        """Writes into its input."""
+        cache.add_(x)
+        return torch.nn.functional.normalize(cache, dim=-1)
+
+
+def traced(module: torch.nn.Module, *inputs: torch.Tensor, dynamic: bool = True) -> ExportedProgram:
+    shapes = tuple({0: Dim.AUTO, 1: Dim.AUTO} if dynamic else None for _ in inputs)
+    return torch.export.export(module, inputs, dynamic_shapes=shapes)
+
+
+def ops(program: ExportedProgram) -> set[Any]:
+    return {node.target for node in program.graph.nodes if node.op == "call_function"}
+
+
+def test_it_computes_what_run_decompositions_computes() -> None:
+    torch.manual_seed(0)
+    module, x = Layers().eval(), torch.randn(2, 5, 8)
+    whole = (_aten.linear.default,)
+    table: Any = _default_decomposition_table()
+    table.pop(_aten.linear.default)
+    ours, theirs = decompose(traced(module, x), whole), traced(module, x).run_decompositions(table)
+    assert _aten.linear.default in ops(ours)
+    assert not ops(ours) - ops(theirs) - {_aten.view.default}
+    ours.validate()
+    for shape in ((2, 5, 8), (3, 9, 8)):
+        x = torch.randn(shape)
+        for got, expected in zip(ours.module()(x), module(x), strict=True):
+            torch.testing.assert_close(got, expected, atol=1e-6, rtol=0)
+
+
+def test_equal_layers_are_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    original = room._traced
+
+    def counted(node: Any, *rest: Any) -> Any:
+        calls.append(node.target)
+        return original(node, *rest)
+
+    monkeypatch.setattr(room, "_traced", counted)
+    decompose(traced(Layers().eval(), torch.randn(2, 5, 8)), (_aten.linear.default,))
+    assert calls.count(_aten.silu.default) <= 1
+    assert calls.count(_aten.layer_norm.default) == 1
+
+
+def test_a_graph_that_writes_into_an_input_still_says_so() -> None:
+    program = decompose(traced(Writes(), torch.ones(2, 3), torch.zeros(2, 3), dynamic=False), ())
+    assert program.graph_signature.user_inputs_to_mutate
+    cache = torch.zeros(2, 3)
+    program.module()(torch.ones(2, 3), cache)
+    assert cache.sum() == 6
