@@ -114,8 +114,19 @@ def repeats(x: torch.Tensor) -> Any:
     return x.repeat_interleave(3, dim=-2), x[:, -1:].repeat_interleave(rest + 4, dim=1), x.repeat_interleave(2)
 
 
+def gathers(x: torch.Tensor) -> Any:
+    places = (x > 0).long()
+    return (
+        x.gather(1, places),
+        x.gather(-1, places[:, 1:3]),
+        x.gather(0, places[:1, :, 2:] * 0),
+        x.sum().gather(0, places[0, 0, 0]),
+    )
+
+
 CASES = [
     repeats,
+    gathers,
     index_put_mask,
     index_put_rows,
     fourier,
