@@ -21,7 +21,7 @@ def _gather(call: Call) -> Output:
     for d in range(rank):
         if d == axis or statically_known_true(values.shape[d] == places.shape[d]):
             continue
-        # Not `Slice`: the plugin drops one of an open axis whose end it cannot bound (openvino 2026.4.1).
+        # Not `Slice`: OpenVINO takes one in front of `GatherElements` for superfluous and drops it (2026.4.1).
         size = ops.gather(shape_of(index), constant(d, Type.i64), zero)
         data = ops.gather(data, ops.range(zero, size, one, Type.i64), constant(d, Type.i64)).output(0)
     return ops.gather_elements(data, index, axis).output(0)
