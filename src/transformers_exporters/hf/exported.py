@@ -160,7 +160,7 @@ class ExportedModel(Mapping[str, ExportedComponent]):
         for part in parts:
             spec = part.lowered.spec
             exported.components[spec.name] = ExportedComponent(spec, part.lowered.program, open_session)
-        return exported
+        return _named(exported)
 
     @classmethod
     def from_pretrained(
@@ -200,7 +200,7 @@ class ExportedModel(Mapping[str, ExportedComponent]):
         config, generation_config = _load_configs(root, manifest.model)
         exported = cls(manifest, components, config, generation_config)
         exported.directory = root
-        return exported
+        return _named(exported)
 
     def save_pretrained(self, directory: Path | str) -> None:
         """Write the artifact: all of it, or nothing.
@@ -273,6 +273,14 @@ class ExportedModel(Mapping[str, ExportedComponent]):
         if name.startswith("_") or "decode" not in vars(self).get("components", ()):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self.generator, name)
+
+
+def _named(exported: Any) -> Any:
+    """Name the class of an object that generates like the source's: pipelines choose what they do by that name."""
+    name = exported.manifest.model.class_path.rpartition(".")[2]
+    if "decode" in exported and name:
+        exported.__class__ = type(name, (type(exported),), {"__module__": __name__, "__doc__": ExportedModel.__doc__})
+    return exported
 
 
 def _with_files(spec: ComponentSpec, files: tuple[str, ...]) -> ComponentSpec:

@@ -6,6 +6,8 @@ import json
 from collections import OrderedDict
 from typing import Any
 
+import torch
+
 from ..artifact.spec import Json
 from .pytrees import find_class, unflatten
 
@@ -27,6 +29,12 @@ def make_object(class_path: str, fields: dict[str, Any], context: Json) -> Any:
     if issubclass(cls, ModelOutput) or not issubclass(cls, dict):
         return cls(**fields)
     return cls(fields)
+
+
+def first_tensor(outputs: Any) -> torch.Tensor | None:
+    """The first tensor of a model's outputs (its logits or hidden states), or None."""
+    values = outputs.values() if isinstance(outputs, dict) else outputs if isinstance(outputs, tuple | list) else ()
+    return next((value for value in values if isinstance(value, torch.Tensor)), None)
 
 
 class Output(OrderedDict[str, Any]):

@@ -36,7 +36,9 @@ def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
         if ready:
             window = getattr(exported.config.get_text_config(), "sliding_window", None)
             kwargs = complete_masks(component.spec, kwargs, int(cache.get_seq_length()), window)
-    inputs = _complete(component, dict(kwargs), cache, name)
+    ignored = exported.manifest.generation.get("ignored", ())
+    kwargs = {key: value for key, value in kwargs.items() if key not in ignored}
+    inputs = _complete(component, kwargs, cache, name)
     if name is not None and is_stateful(component.spec):
         inputs[name] = cache
     state = getattr(cache, "module_state", None)

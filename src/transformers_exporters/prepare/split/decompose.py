@@ -23,6 +23,7 @@ from ..untouched import untouched
 from .composite import composite_parts, largest
 from .delegated import DelegatedInputs, Delegation, watching_inner_loops
 from .empty_cache import without_empty_cache
+from .ignored import ignores_mask
 from .logits import keep_logits
 from .loose_weights import WatchWeights
 from .merge import merge_steps
@@ -162,6 +163,7 @@ def split_for_generation(
             step = WithModuleState(model, kept).eval()
         frozen = frozenset() if multi_token_decode else frozenset({"sequence", "query", "decoder_sequence"})
         decode_part = Part("decode", step, decode, static=frozen, full_windows=True)
+        ignored = ["attention_mask"] if ignores_mask(model, prefill) else []
         composite = composite_parts(model, submodules, recordings, prefill)
         if composite is not None:
             parts = [*composite.parts, decode_part]
@@ -179,6 +181,7 @@ def split_for_generation(
         "static": static,
         "max_cache_len": _length(decode[cache_name]) if static and cache_name else None,
         "multi_token_decode": multi_token_decode,
+        "ignored": ignored,
     }
     if composite is not None and composite.joined:
         metadata["joined"] = composite.joined
