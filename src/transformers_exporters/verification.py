@@ -19,6 +19,7 @@ from .artifact.spec import ComponentSpec
 from .artifact.store import open_artifact, write_manifest
 from .errors import VerificationError
 from .hf.cache_layers import full_windows
+from .hf.engine_state import with_state
 from .hf.exported import ExportedComponent, ExportedModel
 from .hf.pytrees import register_known_caches, register_objects_in
 from .prepare.axes import AxisNames, leaf_path, name_axes
@@ -134,7 +135,7 @@ def verify(
     for part in _parts(model, exported, inputs):
         component = exported[part.name]
         with untouched(part.model), full_windows() if part.full_windows else nullcontext(), torch.no_grad():
-            for case, kwargs in _cases(component.spec, part):
+            for case, kwargs in _cases(with_state(component.spec), part):
                 try:
                     wanted = _named(part.model(**copy.deepcopy(kwargs)))
                 except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
@@ -226,7 +227,7 @@ def _is_free(spec: ComponentSpec, axes: Mapping[str, AxisNames], name: str) -> b
 def _compare(
     component: ExportedComponent, part: Part, case: str, kwargs: dict[str, Any], wanted: Mapping[str, torch.Tensor]
 ) -> list[Row]:
-    got = component.run(component.feeds(copy.deepcopy(kwargs)))
+    got = component.compute(copy.deepcopy(kwargs))
     rows = []
     again: Mapping[str, torch.Tensor] | None = None
     for output in component.spec.outputs:

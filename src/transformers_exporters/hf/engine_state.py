@@ -19,7 +19,7 @@ from .pytrees import register_known_caches
 if TYPE_CHECKING:
     from .exported import ExportedComponent
 
-__all__ = ["EngineCache", "call_stateful", "is_stateful"]
+__all__ = ["EngineCache", "call_stateful", "is_stateful", "run_stateful", "with_state"]
 
 _TOKENS = ("input_ids", "inputs_embeds", "decoder_input_ids", "decoder_inputs_embeds")
 
@@ -79,6 +79,14 @@ def call_stateful(component: ExportedComponent, inputs: Mapping[str, Any]) -> An
     Raises:
         InputError: If the cache is the result of a call before the last one.
     """
+    tensors = run_stateful(component, inputs)
+    result = component.outputs(tensors)
+    result[component.spec.options["stateful"]["field"]] = component.state
+    return result
+
+
+def run_stateful(component: ExportedComponent, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """The same as `call_stateful`; outputs by name, without the cache."""
     known = component.spec.options["stateful"]
     session: Any = component.session
     given = dict(inputs)
@@ -89,12 +97,9 @@ def call_stateful(component: ExportedComponent, inputs: Mapping[str, Any]) -> An
     arrays = {name: to_numpy(torch.as_tensor(value)) for name, value in feeds.items()}
     rows = None if before.rows is None else before.rows.numpy()
     outputs = session.run(arrays, beam_idx=rows)
-    result = component.outputs({name: to_torch(value) for name, value in outputs.items()})
     tokens = next(feeds[name] for name in (*_TOKENS, *feeds) if name in feeds)
-    after = EngineCache(before.length + int(tokens.shape[1]), int(tokens.shape[0]))
-    component.state = after
-    result[known["field"]] = after
-    return result
+    component.state = EngineCache(before.length + int(tokens.shape[1]), int(tokens.shape[0]))
+    return {name: to_torch(value) for name, value in outputs.items()}
 
 
 def _enter(component: ExportedComponent, session: Any, caches: Mapping[str, Any]) -> EngineCache:
@@ -118,6 +123,13 @@ def _enter(component: ExportedComponent, session: Any, caches: Mapping[str, Any]
     session.set_state({name: to_numpy(torch.as_tensor(value)) for name, value in checked.items()})
     length = cache.get_seq_length() if hasattr(cache, "get_seq_length") else 0
     return EngineCache(int(length), 0)
+
+
+def with_state(spec: ComponentSpec) -> ComponentSpec:
+    """The border with the state among its inputs again; a border without state as it is."""
+    if not is_stateful(spec):
+        return spec
+    return dataclasses.replace(spec, inputs=(*spec.inputs, *_state_spec(spec).inputs))
 
 
 def _state_spec(spec: ComponentSpec) -> ComponentSpec:

@@ -25,7 +25,7 @@ from ..runtime.feeds import check_feeds
 from ..runtime.load import flatten_feeds
 from ..runtime.session import Session
 from ..runtime.torch_arrays import to_numpy, to_torch
-from .engine_state import EngineCache, call_stateful, is_stateful
+from .engine_state import EngineCache, call_stateful, is_stateful, run_stateful
 from .outputs import make_object
 from .pytrees import find_class
 from .source import SourceModel, read_loose_weights
@@ -82,6 +82,10 @@ class ExportedComponent:
         if is_stateful(self.spec):
             return call_stateful(self, inputs)
         return self.outputs(self.run(self.feeds(inputs)))
+
+    def compute(self, inputs: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """The same as a call; outputs by name."""
+        return run_stateful(self, inputs) if is_stateful(self.spec) else self.run(self.feeds(inputs))
 
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Nested inputs as checked tensors by input name."""

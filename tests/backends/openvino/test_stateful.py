@@ -9,6 +9,7 @@ import torch
 
 from transformers_exporters import OpenVINOConfig, OpenVINOExporter
 from transformers_exporters.errors import InputError
+from transformers_exporters.verification import verify
 
 
 def prompt(batch: int, length: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -188,3 +189,12 @@ def test_a_cache_of_an_earlier_call_is_refused(reloaded: Any) -> None:
     decode(**feeds, cache=DynamicCache(config=model.config))
     with pytest.raises(InputError, match="moved on"):
         decode(**feeds, cache=first)
+
+
+def test_verification_fills_the_state_with_eagers_cache(reloaded: Any) -> None:
+    model, exported = reloaded
+    ids, mask = prompt(2, 6)
+    report = verify(model, exported, {"input_ids": ids, "attention_mask": mask})
+    assert report.ok
+    cases = {row.case for row in report.rows if row.component == "decode"}
+    assert len(cases) > 4 and any("batch=5" in case for case in cases) and any("cache=15" in case for case in cases)
