@@ -73,13 +73,19 @@ def test_explicit_bounds_are_kept_and_run_at_both_ends(export: Any) -> None:
             use_cache=False,
         )
     ).eval()
-    sequence = Dim("sequence", min=2, max=40)
-    shapes = {"input_ids": {1: sequence}, "attention_mask": {1: sequence}}
+    batch, sequence = Dim("batch", min=1, max=3), Dim("sequence", min=2, max=40)
+    shapes = {"input_ids": {0: batch, 1: sequence}, "attention_mask": {0: batch, 1: sequence}}
     exported = export(model, text(2, 7), dynamic_shapes=shapes, prefer_deferred_runtime_asserts_over_guards=True)
-    for length in (2, 40):
-        assert exported.error(**text(2, length)) < 1e-5
-    with pytest.raises(InputError, match="40"):
+    for rows, length in ((1, 2), (3, 2), (1, 40), (3, 40)):
+        assert exported.error(**text(rows, length)) < 1e-5
+    with pytest.raises(InputError, match=r"sequence.*40|40.*sequence"):
         exported(**text(2, 41))
+    with pytest.raises(InputError, match="sequence"):
+        exported(**text(2, 1))
+    with pytest.raises(InputError, match="batch"):
+        exported(**text(4, 7))
+    stated = {name: (axis.minimum, axis.maximum) for name, axis in exported.loaded[exported.name].spec.axes.items()}
+    assert stated == {"batch": (1, 3), "sequence": (2, 40)}
 
 
 def test_a_tied_embedding_is_stored_once(export: Any) -> None:
