@@ -1,0 +1,59 @@
+"""Convolution over three axes as one over two: the planes under a kernel become channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.export import ExportedProgram
+from torch.nn import functional as F
+
+from ....repair.inline import inline, substitute
+from ....workarounds import Workaround
+
+
+def _three(value: Any) -> list[int]:
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    return values * 3 if len(values) == 1 else values
+
+
+def _by_planes(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Sequence[int] = (1,),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    groups: int = 1,
+) -> Tensor:
+    """x: [batch, channels, depth, height, width]; weight: [out, channels / groups, depth, height, width]."""
+    (sd, *s), (pd, *p), (dd, *d) = _three(stride), _three(padding), _three(dilation)
+    taps = weight.shape[2]
+    depth = (x.shape[2] + 2 * pd - dd * (taps - 1) - 1) // sd + 1
+    planes = torch.arange(depth, device=x.device).unsqueeze(1) * sd + torch.arange(taps, device=x.device) * dd - pd
+    under = x[:, :, torch.clamp(planes, 0, x.shape[2] - 1)]  # [batch, channels, depth', taps, height, width]
+    if pd:
+        inside = (planes >= 0) & (planes < x.shape[2])
+        under = torch.where(inside[:, :, None, None], under, 0.0)
+    under = under.permute(0, 2, 1, 3, 4, 5)
+    flat = under.reshape(-1, x.shape[1] * taps, *x.shape[3:])
+    made = F.conv2d(flat, weight.flatten(1, 2), bias, s, p, d, groups)
+    return made.reshape(-1, depth, *made.shape[1:]).permute(0, 2, 1, 3, 4)
+
+
+def apply(program: ExportedProgram) -> int:
+    nodes = program.graph.find_nodes(op="call_function", target=torch.ops.aten.conv3d.default)
+    for node in nodes:
+        substitute(node, inline(node, _by_planes, node.args, node.kwargs))
+    return len(nodes)
+
+
+WORKAROUND = Workaround(
+    reason="ExecuTorch's portable convolution takes one or two axes and XNNPACK's two: a Conv3d exports and fails when it is "
+    "run (error 0x12); seen in the patch embeddings of video models.",
+    upstream="none found: executorch 1.5.1, kernels/portable/cpu/op_convolution.cpp checks for 3 or 4 axes.",
+    targets=("aten.conv3d.default",),
+    apply=apply,
+)

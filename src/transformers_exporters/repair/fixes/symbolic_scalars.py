@@ -1,0 +1,47 @@
+"""A number that is computed from sizes goes through the overload for tensors."""
+
+from __future__ import annotations
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+from ...workarounds import Workaround
+from ..inline import inline
+
+_aten = torch.ops.aten
+
+
+def take_tensor_overloads(program: ExportedProgram) -> int:
+    """Call `mul.Tensor` with a tensor of no axes instead of `mul.Scalar`, and the like, where the scalar is a node."""
+    changed = 0
+    for node in program.graph.nodes:
+        target = node.target
+        if not isinstance(target, torch._ops.OpOverload) or target._overloadname != "Scalar":
+            continue
+        if (
+            len(node.args) < 2
+            or not isinstance(node.args[1], Node)
+            or "Tensor" not in target._overloadpacket.overloads()
+        ):
+            continue
+        tensor, number = node.args[0].meta["val"], node.args[1].meta["val"]
+        if isinstance(number, torch.Tensor):  # of no axes: an overload that takes it as a number would read its value
+            node.target = target._overloadpacket.Tensor
+            changed += 1
+            continue
+        kind = torch.get_default_dtype() if isinstance(number, torch.SymFloat | float) else torch.int64
+        dtype = torch.result_type(tensor, torch.empty((), dtype=kind))
+        made = inline(node, _aten.scalar_tensor.default, (node.args[1],), {"dtype": dtype})
+        node.target, node.args = target._overloadpacket.Tensor, (node.args[0], made, *node.args[2:])
+        changed += 1
+    return changed
+
+
+WORKAROUND = Workaround(
+    reason="onnxscript's translations of the `.Scalar` overloads take Python numbers only, those of `.Tensor` take either; seen in "
+    "EfficientLoFTR and in Fourier transforms over a dynamic axis.",
+    upstream="none found: onnxscript 0.7.2, float() of a SymbolicTensor.",
+    targets=("aten.mul.Scalar", "aten.remainder.Scalar"),
+    apply=take_tensor_overloads,
+)
