@@ -57,3 +57,24 @@ def test_weights_of_a_checkpoint_are_read_from_its_file(llama: torch.nn.Module, 
         got = ExportedModel.from_pretrained(artifact)(**inputs).logits
         tolerance = 1e-5 if dtype == torch.float32 else 2e-2
         assert (got - wanted).abs().max() <= tolerance * wanted.abs().max()
+
+
+def test_saving_leaves_the_program_as_it_was_and_keeps_the_weights_names(llama: torch.nn.Module, tmp_path: Any) -> None:
+    """Large constants leave the graph while OpenVINO writes it: they must be back in the file, and never left the model."""
+    exported = OpenVINOExporter().export_model(
+        llama, {"input_ids": IDS, "use_cache": False}, OpenVINOConfig(dynamic=True)
+    )
+    program = exported["model"].program
+    before = [(node.get_type_name(), node.get_friendly_name()) for node in program.get_ordered_ops()]
+    for name in ("first", "second"):
+        exported.save_pretrained(tmp_path / name)
+    assert [(node.get_type_name(), node.get_friendly_name()) for node in program.get_ordered_ops()] == before
+    for file in ("model.xml", "model.bin"):
+        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
+    read = openvino.Core().read_model(tmp_path / "first" / "model.xml")
+    assert len(read.inputs) == 1
+    constants = {node.get_friendly_name(): node for node in read.get_ops() if node.get_type_name() == "Constant"}
+    for name, value in llama.named_parameters():
+        if value.numel() * value.element_size() >= 4096 and name in constants:
+            assert (constants[name].data == value.detach().numpy()).all()
+    assert {"model.embed_tokens.weight", "model.layers.1.mlp.up_proj.weight"} <= set(constants)
