@@ -11,7 +11,8 @@ FIX = "repair.fixes.symbolic_scalars"
 class Scaled(torch.nn.Module):
     def forward(self, x):
         """x float32 [n, 4]."""
-        return torch.ops.aten.mul.Scalar(x, x.shape[0] * 0.5), torch.remainder(torch.arange(9), x.shape[0])
+        half = torch.ops.aten.mul.Scalar(x, x.shape[0] * 0.5)
+        return half, torch.remainder(torch.arange(9), x.shape[0]), torch.ops.aten.masked_fill.Scalar(x, x > 0, 2)
 
 
 def export(**fields):

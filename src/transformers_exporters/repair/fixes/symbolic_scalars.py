@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
@@ -16,26 +18,22 @@ def take_tensor_overloads(program: ExportedProgram) -> int:
     """Call `mul.Tensor` with a tensor of no axes instead of `mul.Scalar`, and the like, where the scalar is a node."""
     changed = 0
     for node in program.graph.nodes:
-        target = node.target
-        if not isinstance(target, torch._ops.OpOverload) or target._overloadname != "Scalar":
-            continue
-        if (
-            len(node.args) < 2
-            or not isinstance(node.args[1], Node)
-            or "Tensor" not in target._overloadpacket.overloads()
-        ):
+        if not _takes_number(node.target) or len(node.args) < 2 or not isinstance(node.args[1], Node):
             continue
         tensor, number = node.args[0].meta["val"], node.args[1].meta["val"]
-        if isinstance(number, torch.Tensor):  # of no axes: an overload that takes it as a number would read its value
-            node.target = target._overloadpacket.Tensor
-            changed += 1
-            continue
         kind = torch.get_default_dtype() if isinstance(number, torch.SymFloat | float) else torch.int64
         dtype = torch.result_type(tensor, torch.empty((), dtype=kind))
         made = inline(node, _aten.scalar_tensor.default, (node.args[1],), {"dtype": dtype})
-        node.target, node.args = target._overloadpacket.Tensor, (node.args[0], made, *node.args[2:])
+        node.target, node.args = node.target._overloadpacket.Tensor, (node.args[0], made, *node.args[2:])
         changed += 1
     return changed
+
+
+def _takes_number(target: Any) -> bool:
+    """Whether an op's second argument is a number for which it has a twin that takes a tensor."""
+    if not isinstance(target, torch._ops.OpOverload) or target._overloadname != "Scalar":
+        return False
+    return "Tensor" in target._overloadpacket.overloads() and str(target._schema.arguments[1].type) == "number"
 
 
 WORKAROUND = Workaround(
