@@ -23,7 +23,7 @@ def make(graph: Decode) -> tuple[Callable[[list[int], int], np.ndarray], Callabl
     program = torch.export.load(str(graph.file))
     _, template = program.example_inputs
     cache_name = graph.state[0][0].name.partition(".")[0]
-    # The template's structure, with tensors for one sequence; the traced batch was another.
+    # The template's structure, with tensors for one sequence; the sample's batch may have been another.
     tensors = [torch.from_numpy(graph.zeros(tensor)) for tensor, _ in graph.state]
     cache = pytree.tree_unflatten(tensors, pytree.tree_structure(template[cache_name]))
     run = program.module()

@@ -52,6 +52,7 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         shapes = request_shapes(prepared)
     program = _export(prepared, config, shapes)
     drop_trivial_guards(program)
+    carry_example(program, prepared)
     traced = describe(program, prepared, fired, explicit=config.dynamic_shapes is not None)
     if config.dynamic and config.dynamic_shapes is None:
         traced = prove_ranges(traced, prepared)
@@ -132,6 +133,12 @@ def drop_trivial_guards(program: ExportedProgram) -> None:
     that the graph covers as well. What the graph's ranges really are is proved in `trace.ranges`.
     """
     program._guards_code = [guard for guard in program._guards_code if " == " in guard and "%" not in guard]
+
+
+def carry_example(program: ExportedProgram, prepared: Prepared) -> None:
+    """Let the program carry the caller's own inputs, not the traced sizes: a saved `.pt2` offers its cache as a template."""
+    if pytree.tree_structure(dict(prepared.original)) == pytree.tree_structure(dict(prepared.inputs)):
+        program.example_inputs = ((), dict(prepared.original))
 
 
 def describe(
