@@ -62,10 +62,9 @@ class Call:
 
     @property
     def result_type(self) -> Type:
-        """The OpenVINO type of the (first) tensor that the node returns; of its parts, if it is complex."""
+        """The OpenVINO type of the (first) tensor that the node returns."""
         value = self.result
-        dtype = (value[0] if isinstance(value, list | tuple) else value).dtype
-        return OV_TYPES[dtype.to_real() if dtype.is_complex else dtype]
+        return OV_TYPES[(value[0] if isinstance(value, list | tuple) else value).dtype]
 
     def _resolve(self, value: Any) -> Any:
         if isinstance(value, torch.fx.Node):

@@ -78,7 +78,7 @@ class Constants:
     def _map(self, file: Path) -> None:
         """Map all weights that lie in one file at once."""
         refs = {name: ref for name, ref in self._weights.items() if isinstance(ref, CheckpointRef) and ref.length}
-        places = {_place(name, ref) for name, ref in refs.items() if ref.file == file and _holds(ref.dtype)}
+        places = {_place(name, ref) for name, ref in refs.items() if ref.file == file and ref.dtype in PORT_TYPES}
         self._places.update(map_file(file, places))
 
 
@@ -90,15 +90,8 @@ def _identity(ref: WeightRef) -> Any:
 
 
 def _place(name: str, ref: CheckpointRef) -> Place:
-    """Where a reference lies. Complex values are pairs of reals on a last axis."""
-    if ref.dtype.startswith("complex"):
-        real = {"complex64": "float32", "complex128": "float64"}[ref.dtype]
-        return Place(ref.file, ref.offset, ref.length, PORT_TYPES[real], (*ref.shape, 2))
+    """Where a reference lies."""
     return Place(ref.file, ref.offset, ref.length, _type(name, ref.dtype), tuple(ref.shape))
-
-
-def _holds(dtype: str) -> bool:
-    return dtype in PORT_TYPES or dtype.startswith("complex")
 
 
 def _over_tensor(name: str, tensor: torch.Tensor) -> op.Constant:
@@ -111,7 +104,7 @@ def _over_tensor(name: str, tensor: torch.Tensor) -> op.Constant:
         # A copy: a constant made from a `Tensor` does not keep the array alive (openvino 2026.4.1: a crash when the memory
         # went away before the model was written), and numpy has no such element to share as an array.
         return op.Constant(Tensor(array, list(array.shape), _type(name, dtype)), shared_memory=False)
-    return op.Constant((torch.view_as_real(tensor) if tensor.is_complex() else tensor).numpy(), shared_memory=True)
+    return op.Constant(tensor.numpy(), shared_memory=True)
 
 
 def _type(name: str, dtype: str) -> Any:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from openvino import OVAny, Type
-from openvino.frontend.pytorch.py_pytorch_frontend import _Type as DecoderType
+from openvino import Type
 
-#: What the frontend is told about a tensor's dtype. A complex tensor is a pair of reals on a last axis of size 2.
-OV_TYPES: dict[torch.dtype, Any] = {
+#: What the frontend is told about a tensor's dtype. Complex tensors were made pairs of reals by `repair`.
+OV_TYPES: dict[torch.dtype, Type] = {
     torch.bool: Type.boolean,
     torch.uint8: Type.u8,
     torch.int8: Type.i8,
@@ -22,9 +19,6 @@ OV_TYPES: dict[torch.dtype, Any] = {
     torch.bfloat16: Type.bf16,
     torch.float32: Type.f32,
     torch.float64: Type.f64,
-    torch.complex32: DecoderType.Complex(OVAny(Type.f16)),
-    torch.complex64: DecoderType.Complex(OVAny(Type.f32)),
-    torch.complex128: DecoderType.Complex(OVAny(Type.f64)),
 }
 
 #: A spec's dtype name -> the type of the port.

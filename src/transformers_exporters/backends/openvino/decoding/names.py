@@ -35,12 +35,5 @@ def op_name(node: torch.fx.Node) -> str:
 
 
 def lookup_name(node: torch.fx.Node) -> str:
-    """The name of a node's translation: `complex.<op name>` where a complex tensor goes in or comes out.
-
-    A complex tensor is a tensor of reals with a last axis of size 2, so a rule for real tensors would silently miscount
-    its axes; the frontend must not find one.
-    """
-    touched = [node.meta.get("val"), *(source.meta.get("val") for source in node.all_input_nodes)]
-    flat = [v for value in touched for v in (value if isinstance(value, list | tuple) else [value])]
-    is_complex = any(isinstance(v, torch.Tensor) and v.is_complex() for v in flat)
-    return f"complex.{op_name(node)}" if is_complex else _SYNONYMS.get(op_name(node), op_name(node))
+    """The name under which a node's rule is found, the frontend's or ours."""
+    return _SYNONYMS.get(op_name(node), op_name(node))
