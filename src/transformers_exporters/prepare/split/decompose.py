@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,18 +15,17 @@ from ...hf.submodules import generation_parts
 from ..flags import make_traceable, refuse_losses
 from ..prepare import check_inputs
 from ..record import Part
-from ..references import is_referenced
-from ..shapes_only import without_values
 from ..untouched import untouched
 from .composite import composite_parts, largest
-from .delegated import DelegatedInputs, Delegation, watching_inner_loops
+from .delegated import DelegatedInputs, Delegation
 from .empty_cache import without_empty_cache
 from .ignored import ignores_mask
 from .logits import keep_logits
-from .loose_weights import WatchWeights
+from .masks import add_mask
 from .merge import merge_steps
 from .module_state import CACHE_NAMES, WithModuleState, changed, state_key
-from .record_calls import Recording, recorded, run_generate
+from .recording import Run, record_run
+from .several_tokens import takes_several
 
 logger = logging.getLogger(__name__)
 
@@ -40,20 +37,14 @@ class Split:
     Attributes:
         parts: The components in the order in which generation runs them.
         metadata: For the manifest: `cache_argument`, `static`, `max_cache_len`, `multi_token_decode`; where it applies,
-            `joined` (lists of tensors that a component takes as one) and `delegate` (the inner model that generates).
+            `joined` (lists of tensors that a component takes as one), `ignored` (arguments that no graph takes) and
+            `delegate` (the inner model that generates).
         loose: Weights that the model's Python code uses between the components, by name.
     """
 
     parts: list[Part]
     metadata: dict[str, Any] = field(default_factory=dict)
     loose: dict[str, torch.Tensor] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Record:
-    recordings: dict[str, Recording]
-    delegation: Delegation
-    loose: list[str]
 
 
 def decompose_for_generation(
@@ -116,136 +107,108 @@ def split_for_generation(
         raise UnsupportedModelError(f"{type(model).__name__} has no generate method; use export or export_model.")
     check_inputs(inputs)
     refuse_losses(inputs)
+    options: dict[str, Any] = {
+        "generation_config": generation_config,
+        "multi_token_decode": multi_token_decode,
+        "logits_to_keep": logits_to_keep,
+    }
     with untouched(model), full_windows():
         make_traceable(model, experts=None)
         needed = 3 if multi_token_decode else 2
         submodules = generation_parts(model)
-        record = _record(model, submodules, inputs, needed, generation_config, read_values)
-        recordings, delegation = record.recordings, record.delegation
-        calls = recordings["model"].calls
-        loose: list[str] = []
-        if not calls and delegation.path:
-            inner = model.get_submodule(delegation.path)
-            split = split_for_generation(
-                inner,
-                delegation.inputs,
-                generation_config=generation_config,
-                multi_token_decode=multi_token_decode,
-                logits_to_keep=logits_to_keep,
-                read_values=read_values,
-            )
-            names = [name for name, value in delegation.inputs.items() if isinstance(value, torch.Tensor)]
-            outer = DelegatedInputs(model, inner, names).eval()
-            return Split(
-                [Part("embed_inputs", outer, dict(inputs)), *split.parts],
-                {**split.metadata, "delegate": delegation.path},
-                {f"{delegation.path}.{name}": value for name, value in split.loose.items()},
-            )
+        run = record_run(model, submodules, inputs, needed, generation_config, read_values)
+        calls = run.recordings["model"].calls
+        if not calls and run.delegation.path:
+            return _delegated(model, inputs, run.delegation, {**options, "read_values": read_values})
         if len(calls) < needed:
             raise UnsupportedModelError(
                 f"{type(model).__name__}.generate ran forward {len(calls)} times for {needed} tokens; "
                 "export its parts with export instead."
             )
-        prefill, steps = calls[0], calls[1:]
-        cache_name = next((name for name in CACHE_NAMES if steps[0].get(name) is not None), None)
-        for call in calls:
-            _add_mask(model, call, cache_name)
-        decode = merge_steps(steps[0], steps[1], cache_name) if multi_token_decode else steps[0]
-        if multi_token_decode:
-            decode.pop("logits_to_keep", None)  # every position's logits: speculative decoding verifies them all
-        if logits_to_keep is not None:
-            prefill, decode = (keep_logits(model, call, logits_to_keep) for call in (prefill, decode))
-        static = _is_static(decode.get(cache_name)) if cache_name else False
-        states = recordings["model"].states
-        kept, step = changed(states[1], states[2]), model
-        if kept:
-            decode = {**decode, "module_state": {state_key(name): states[1][name] for name in kept}}
-            step = WithModuleState(model, kept).eval()
-        frozen = frozenset() if multi_token_decode else frozenset({"sequence", "query", "decoder_sequence"})
-        decode_part = Part("decode", step, decode, static=frozen, full_windows=True)
-        ignored = ["attention_mask"] if ignores_mask(model, prefill) else []
-        composite = composite_parts(model, submodules, recordings, prefill)
-        if composite is not None:
-            parts = [*composite.parts, decode_part]
-            loose = record.loose
-        else:
-            first = Part("prefill", step, without_empty_cache(step, prefill, cache_name), full_windows=True)
-            parts = [decode_part] if static and multi_token_decode else [first, decode_part]
-            if "encoder" in submodules and recordings["encoder"].calls:
-                _add_mask(submodules["encoder"], recordings["encoder"].calls[0], None)
-                called = {name: module for name, module in submodules.items() if recordings[name].calls}
-                parts = [*(Part(n, module, largest(recordings[n].calls)) for n, module in called.items()), *parts]
-                loose = record.loose
+        return _split(model, submodules, run, multi_token_decode, logits_to_keep)
+
+
+def _delegated(model: Any, inputs: Mapping[str, Any], delegation: Delegation, options: dict[str, Any]) -> Split:
+    """The outer model's step, then the components of the inner model that generates."""
+    inner = model.get_submodule(delegation.path)
+    split = split_for_generation(inner, delegation.inputs, **options)
+    names = [name for name, value in delegation.inputs.items() if isinstance(value, torch.Tensor)]
+    step = DelegatedInputs(model, inner, names).eval()
+    return Split(
+        [Part("embed_inputs", step, dict(inputs)), *split.parts],
+        {**split.metadata, "delegate": delegation.path},
+        {f"{delegation.path}.{name}": value for name, value in split.loose.items()},
+    )
+
+
+def _split(
+    model: torch.nn.Module, submodules: Mapping[str, torch.nn.Module], run: Run, several: bool, rows: int | None
+) -> Split:
+    """The components of a model whose own forward generates."""
+    calls, states = run.recordings["model"].calls, run.recordings["model"].states
+    prefill, steps = calls[0], calls[1:]
+    cache_name = next((name for name in CACHE_NAMES if steps[0].get(name) is not None), None)
+    for call in calls:
+        add_mask(model, call, cache_name)
+    decode = steps[0]
+    if several:
+        decode, several = _merged(model, steps, cache_name)
+    if rows is not None:
+        prefill, decode = (keep_logits(model, call, rows) for call in (prefill, decode))
+    static = _is_static(decode.get(cache_name)) if cache_name else False
     metadata: dict[str, Any] = {
         "cache_argument": cache_name,
         "static": static,
         "max_cache_len": _length(decode[cache_name]) if static and cache_name else None,
-        "multi_token_decode": multi_token_decode,
-        "ignored": ignored,
+        "multi_token_decode": several,
+        "ignored": ["attention_mask"] if ignores_mask(model, prefill) else [],
     }
-    if composite is not None and composite.joined:
+    kept, step = changed(states[1], states[2]), model
+    if kept:
+        decode = {**decode, "module_state": {state_key(name): states[1][name] for name in kept}}
+        step = WithModuleState(model, kept).eval()
+    frozen = frozenset() if several else frozenset({"sequence", "query", "decoder_sequence"})
+    last = Part("decode", step, decode, static=frozen, full_windows=True)
+    composite = composite_parts(model, submodules, run.recordings, prefill)
+    if composite is not None:
         metadata["joined"] = composite.joined
-    return Split(parts, metadata, {name: _weight(model, name) for name in loose})
+        return Split([*composite.parts, last], metadata, _weights(model, run.loose))
+    encoders = _encoder_parts(submodules, run)
+    loose = _weights(model, run.loose) if encoders else {}
+    # One graph does the prompt too, where the prompt is nothing but more tokens.
+    given = {name for name, value in prefill.items() if isinstance(value, torch.Tensor)}
+    if static and several and not encoders and given <= set(decode):
+        return Split([last], metadata, loose)
+    first = Part("prefill", step, without_empty_cache(step, prefill, cache_name), full_windows=True)
+    return Split([*encoders, first, last], metadata, loose)
 
 
-def _record(
-    model: torch.nn.Module,
-    submodules: Mapping[str, torch.nn.Module],
-    inputs: Mapping[str, Any],
-    tokens: int,
-    generation_config: Any,
-    read_values: bool,
-) -> _Record:
-    """The forwards of one `generate`, by component; without reading the weights where they are only referenced."""
-
-    def run(shapes_only: bool) -> _Record:
-        with ExitStack() as stack:
-            if shapes_only:
-                stack.enter_context(without_values(model))
-            found = {"model": stack.enter_context(recorded(model, shapes_only, keep_states=True))}
-            for name, module in submodules.items():
-                found[name] = stack.enter_context(recorded(module, shapes_only, keep_results=True))
-            delegation = stack.enter_context(watching_inner_loops(model))
-            watched = stack.enter_context(WatchWeights(model, submodules.values())) if submodules else None
-            run_generate(model, inputs, tokens, generation_config)
-        return _Record(found, delegation, list(watched.used) if watched else [])
-
-    if is_referenced(model) and not read_values:
-        try:
-            return run(shapes_only=True)
-        except Exception as error:  # noqa: BLE001 - a step that needs values: whatever op meets the meta device first
-            logger.info("generate needs the weights' values (%s); reading them", error)
-    return run(shapes_only=False)
+def _merged(model: torch.nn.Module, steps: list[dict[str, Any]], cache_name: str | None) -> tuple[dict[str, Any], bool]:
+    """The kwargs of two steps in one, and True; those of one step, and False, where the model cannot do two at once."""
+    merged = merge_steps(steps[0], steps[1], cache_name)
+    if not takes_several(model, merged, steps[1]):
+        logger.warning(
+            "%s gives other results for several tokens on a cache than for one after the other; "
+            "its decode graph takes one token at a time",
+            type(model).__name__,
+        )
+        return steps[0], False
+    merged.pop("logits_to_keep", None)  # every position's logits: speculative decoding verifies them all
+    return merged, True
 
 
-def _weight(model: torch.nn.Module, name: str) -> torch.Tensor:
-    path, _, last = name.rpartition(".")
-    value: torch.Tensor = getattr(model.get_submodule(path), last)
-    return value.detach()
+def _encoder_parts(submodules: Mapping[str, torch.nn.Module], run: Run) -> list[Part]:
+    """What an encoder-decoder model runs once, before its first token."""
+    if "encoder" not in submodules or not run.recordings["encoder"].calls:
+        return []
+    add_mask(submodules["encoder"], run.recordings["encoder"].calls[0], None)
+    called = {name: module for name, module in submodules.items() if run.recordings[name].calls}
+    return [Part(name, module, largest(run.recordings[name].calls)) for name, module in called.items()]
 
 
-def _add_mask(model: torch.nn.Module, call: dict[str, Any], cache_name: str | None) -> None:
-    """`generate` drops an all-ones mask; a graph without a mask input could never run a padded batch."""
-    parameters = inspect.signature(type(model).forward).parameters
-    ids = call.get("input_ids", call.get("inputs_embeds"))
-    encoded = getattr(call.get("encoder_outputs"), "last_hidden_state", None)
-    if encoded is not None:  # the mask of an encoder-decoder model is its encoder's
-        ids, cache_name = (encoded if getattr(model, "main_input_name", "") == "input_ids" else None), None
-    if "attention_mask" not in parameters or call.get("attention_mask") is not None or ids is None:
-        return
-    past = _seen(call.get(cache_name)) if cache_name else 0
-    if past is not None:
-        call["attention_mask"] = torch.ones(ids.shape[0], past + ids.shape[1], dtype=torch.long, device=ids.device)
-
-
-def _seen(cache: Any) -> int | None:
-    """How many positions a cache has seen, or None if it does not count them (a recurrent state)."""
-    if cache is None:
-        return 0
-    try:
-        return int(cache.get_seq_length())
-    except (AttributeError, ValueError):
-        return None
+def _weights(model: torch.nn.Module, names: list[str]) -> dict[str, torch.Tensor]:
+    owners = {name: name.rpartition(".") for name in names}
+    return {name: getattr(model.get_submodule(path), last).detach() for name, (path, _, last) in owners.items()}
 
 
 def _is_static(cache: Any) -> bool:
