@@ -35,10 +35,12 @@ def count_nodes(program: ExportedProgram) -> dict[str, int]:
 
 def undelegated_ops(program: ExportedProgram) -> Mapping[str, int]:
     """How often each operator runs in ExecuTorch's own kernels, most frequent first."""
-    names = (
-        _name(node) for _, node in _calls(program) if node.target is not executorch_call_delegate and _is_work(node)
-    )
-    return dict(Counter(names).most_common())
+    return dict(Counter(map(_name, own_calls(program))).most_common())
+
+
+def own_calls(program: ExportedProgram) -> list[Node]:
+    """The calls of an edge program that run in ExecuTorch's own kernels."""
+    return [node for _, node in _calls(program) if node.target is not executorch_call_delegate and _is_work(node)]
 
 
 def check_kernels(program: ExportedProgram, component: str) -> None:

@@ -21,6 +21,7 @@ from .bounds import bounded_spec, bounds_applied, choose_bounds, shape_env_of
 from .config import ExecutorchConfig
 from .execution import to_execution
 from .guards import quick_guards
+from .half_precision import calls_in_half_precision, check_half_precision
 from .kernels import check_kernels, count_nodes, missing_operators, undelegated_ops
 from .pte import write_program
 from .sizes import expand_powers
@@ -40,7 +41,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
         many operators were delegated.
 
     Raises:
-        LoweringError: For an operator without a kernel; names it, the component and the model's source line.
+        LoweringError: For an operator without a kernel, or with one that refuses 16-bit numbers; names it, the component and the model's source line.
         UnsupportedModelError: If the target refuses the component.
     """
     target = find_target(config.backend)
@@ -54,8 +55,11 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
         results = arrange_results(edge.exported_program(), _input_names(traced), in_place=not config.alloc_graph_input)
         counts = count_nodes(edge.exported_program())
         own_kernels = undelegated_ops(edge.exported_program())
+        halves = calls_in_half_precision(edge.exported_program())
         planned = _planned(edge, config, traced.spec.name, results)
     check_kernels(planned.exported_program(), traced.spec.name)
+    if halves and config.backend == "xnnpack":
+        check_half_precision(planned, halves, [traced.samples[t.name] for t in traced.spec.inputs], traced.spec.name)
     if not counts["delegated"]:
         warnings.warn(
             f"{config.backend} took no operator of {traced.spec.name!r}: all of it runs in ExecuTorch's own kernels.",
