@@ -19,7 +19,8 @@ import torch
 from torch.export import ExportedProgram
 
 from ...errors import LoweringError
-from .kernels import own_calls, source_line
+from ...repair.source_line import source_line
+from .kernels import own_calls
 
 _HALVES = (torch.float16, torch.bfloat16)
 #: A larger program is not written to disk a second time, and its user is told so.
