@@ -1,0 +1,37 @@
+"""Questions about involved sizes are answered from the trace."""
+
+from __future__ import annotations
+
+import torch
+from torch.export import Dim
+
+from transformers_exporters.backends.executorch.bounds import shape_env_of
+from transformers_exporters.backends.executorch.guards import INVOLVED, quick_guards
+
+
+class Plus(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x [rows, 3]."""
+        return x + 1
+
+
+def test_an_involved_size_is_not_proved_and_adds_no_guard() -> None:
+    program = torch.export.export(Plus(), (torch.ones(5, 3),), dynamic_shapes=({0: Dim.AUTO},))
+    shape_env = shape_env_of(program)
+    rows = next(node for node in program.graph.nodes if node.op == "placeholder").meta["val"].shape[0]
+    involved = rows
+    for step in range(2, 2 + INVOLVED):
+        involved = involved + rows // step
+    assert involved.node.expr.count_ops() >= INVOLVED
+    expected = bool(involved.node.expr.xreplace({rows.node.expr: 5}) > 7)
+    before = len(shape_env.guards)
+    with quick_guards(shape_env):
+        assert bool(involved > 7) is expected
+        assert len(shape_env.guards) == before
+    assert not {"evaluate_expr", "_maybe_evaluate_static", "simplify"} & set(vars(shape_env))
+
+
+def test_a_graph_without_symbols_needs_nothing() -> None:
+    program = torch.export.export(Plus(), (torch.ones(5, 3),))
+    with quick_guards(shape_env_of(program)):
+        pass
