@@ -11,7 +11,7 @@ import torch
 
 from ..errors import InputError
 from . import submodules
-from .joined import joined
+from .joined import joined, without
 from .replaced import Reached, replaced, stopping_at
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def run_composite(model: Any, exported: ExportedModel, forward: Any, kwargs: Map
         inputs["features"] = _features(model, exported, forward, kwargs)
     elif _ENCODED in taken and _ENCODED not in inputs:
         raise InputError("This artifact was exported with an image or audio prompt; pass one, or export without.")
-    embedded = embed(**joined(inputs, exported.manifest.generation.get("joined", ())))
+    known = exported.manifest.generation
+    embedded = embed(**joined(without(inputs, known.get("unread", ())), known.get("joined", ())))
     hidden = exported["language_model"](**embedded)
     states = hidden["last_hidden_state"]
     keep = kwargs.get("logits_to_keep", 0)

@@ -1,4 +1,4 @@
-"""Lists with one tensor an image: joined to one tensor, so that a graph takes any number of images."""
+"""What encoders return, as a graph takes it: without what no one reads, and lists of one tensor an image joined to one."""
 
 from __future__ import annotations
 
@@ -38,6 +38,29 @@ def joined(value: Any, paths: Collection[str], pieces: int = 1, path: str = "") 
     if isinstance(value, list | tuple):
         return type(value)(joined(item, paths, pieces, _below(path, index)) for index, item in enumerate(value))
     return value
+
+
+def fields(value: Any, path: str = "") -> Iterator[str]:
+    """The paths of what the model outputs inside nested dicts hold."""
+    if isinstance(value, Mapping):
+        for name, item in value.items():
+            below = _below(path, name)
+            if type(value) is not dict and item is not None:
+                yield below
+            else:
+                yield from fields(item, below)
+
+
+def without(value: Any, paths: Collection[str], path: str = "") -> Any:
+    """A copy of nested dicts and model outputs without the fields at `paths`."""
+    if not isinstance(value, Mapping):
+        return value
+    kept = {
+        name: without(item, paths, _below(path, name))
+        for name, item in value.items()
+        if _below(path, name) not in paths
+    }
+    return kept if type(value) is dict else type(value)(**kept)
 
 
 def _below(path: str, name: Any) -> str:

@@ -30,6 +30,7 @@ _RULES: tuple[tuple[str, int, AxisNames], ...] = (
     (r"inputs_embeds|hidden_states", 3, ("batch", "sequence", None)),
     (r"last_hidden_state", 3, ("batch", "encoder_sequence", None)),
     (r"bbox", 3, ("batch", "sequence", None)),
+    (r".*grid_thw", 2, ("images", None)),
     (r"pixel_values.*|.*image.*|.*frame.*", 4, ("batch", None, "height", "width")),
     (r"pixel_values.*|.*image.*|.*frame.*", 5, ("batch", "images", None, "height", "width")),
     (r"pixel_(attention_)?mask.*", 3, ("batch", "height", "width")),
@@ -71,8 +72,11 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
     leaves = [(path, value) for path, value in named_leaves(kwargs) if isinstance(value, torch.Tensor)]
     axes: dict[str, AxisNames] = {}
     sizes: dict[str, int] = {}
+    packed = any(path.endswith("grid_thw") for path, _ in leaves)
     for path, tensor in leaves:
         names = _by_rule(path, tensor.dim())
+        if packed and tensor.dim() == 2 and re.fullmatch(r"pixel_values.*|hidden_states", path):
+            names = ("patches", None)  # of all images, one after the other
         if names is not None:
             axes[path] = names
             for name, size in zip(names, tensor.shape, strict=True):

@@ -34,11 +34,29 @@ def prepare(
         resize_axes: Whether the exporter may choose other sizes (`dynamic=True`).
         static: Names of axes that keep their size.
     """
-    kwargs = {key: copy.deepcopy(_plain(value)) for key, value in inputs.items() if value is not None}
+    kwargs = {
+        key: copy.deepcopy(_plain(value), _detached(value, {})) for key, value in inputs.items() if value is not None
+    }
     axes, original = name_axes(kwargs), kwargs
     if resize_axes:
         kwargs = choose_sizes(model, kwargs, axes, static)
     return Prepared(name=name, model=model, inputs=kwargs, axes=axes, original=original, static=static)
+
+
+def _detached(value: Any, memo: dict[int, Any]) -> dict[int, Any]:
+    """What `deepcopy` has to take for the tensors in `value` that autograd computed, which it refuses to copy."""
+    if isinstance(value, torch.Tensor):
+        if not value.is_leaf:
+            memo[id(value)] = value.detach().clone()
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            _detached(item, memo)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _detached(item, memo)
+    elif hasattr(value, "__dict__") and not isinstance(value, type):
+        _detached(vars(value), memo)
+    return memo
 
 
 def check_inputs(inputs: Any) -> None:

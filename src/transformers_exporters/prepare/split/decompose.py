@@ -37,7 +37,7 @@ class Split:
     Attributes:
         parts: The components in the order in which generation runs them.
         metadata: For the manifest: `cache_argument`, `static`, `max_cache_len`, `multi_token_decode`; where it applies,
-            `joined` (lists of tensors that a component takes as one), `ignored` (arguments that no graph takes) and
+            `joined` and `unread` (how `embed_inputs` takes what encoders return), `ignored` (arguments that no graph takes) and
             `delegate` (the inner model that generates).
         loose: Weights that the model's Python code uses between the components, by name.
     """
@@ -171,7 +171,7 @@ def _split(
     last = Part("decode", step, decode, static=frozen, full_windows=True)
     composite = composite_parts(model, submodules, run.recordings, prefill)
     if composite is not None:
-        metadata["joined"] = composite.joined
+        metadata |= {"joined": composite.joined, "unread": composite.unread}
         return Split([*composite.parts, last], metadata, _weights(model, run.loose))
     encoders = _encoder_parts(submodules, run)
     loose = _weights(model, run.loose) if encoders else {}
