@@ -66,7 +66,7 @@ def _cube(n: int) -> dict[str, torch.Tensor]:
         "one": _spread(-1.0, 1.0, n, 1, 6),
         "row": _spread(0.0, 1.0, 3),
         "flat": _spread(0.0, 1.0, n, 2),
-        "single": torch.tensor(0.7),
+        "single": torch.tensor(0.7), "count": torch.tensor(4),
         "steps": _spread(-1.0, 1.1, n, 4, 6).round(),
     }
 
@@ -326,6 +326,8 @@ FAMILIES: dict[str, Family] = {
             "scalar_tensor.default": (2.5,),
             "linspace.default": (0.0, 1.0, 5),
             "eye.default": (3,),
+            "item.default": ("count",),
+            "_local_scalar_dense.default": ("count",),
             "to.dtype": ("x", torch.int64),
             "to.device": ("x", torch.device("cpu"), torch.int32),
             "to.dtype_layout": ("x", Kw(dtype=torch.int32)),

@@ -41,8 +41,8 @@ _FAMILIES: dict[str, str] = {
         view view_as
     """,
     "making and casting": """
-        _to_copy alias arange arange.start arange.start_step clone contiguous copy detach dropout eye fill.Scalar fill.Tensor
-        full full_like lift_fresh_copy linspace meshgrid.indexing new_full new_ones new_zeros ones ones_like scalar_tensor to.device
+        _local_scalar_dense _to_copy alias arange arange.start arange.start_step clone contiguous copy detach dropout eye fill.Scalar fill.Tensor
+        full full_like item lift_fresh_copy linspace meshgrid.indexing new_full new_ones new_zeros ones ones_like scalar_tensor to.device
         to.dtype to.dtype_layout type_as zeros zeros_like
     """,
     "indexing": """
