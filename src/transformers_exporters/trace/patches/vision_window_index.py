@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional as F
 
 from ...workarounds import Workaround
@@ -28,6 +29,9 @@ def window_index(original: Callable[..., Any]) -> Callable[..., Any]:
         patch_size: int,
         kwargs: dict[str, Any] | None = None,
     ) -> tuple[Tensor, Tensor]:
+        if not torch.compiler.is_exporting() and not isinstance(grid_thw, FakeTensor):
+            # Windows of length 0 are nothing to a mask; the model's own attention, tried before the trace, splits by them.
+            return original(grid_thw, spatial_merge_size, window_size, patch_size, kwargs=kwargs)
         given = [(kwargs or {}).pop(name, None) for name in ("window_index", "cu_window_seqlens")]
         if given[0] is not None and given[1] is not None:
             return given[0], given[1]
