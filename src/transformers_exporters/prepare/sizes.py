@@ -110,16 +110,19 @@ def _wishes(
         if size is not None and size > 0 and (size < _SHORT or size in constants):
             longer = (n for n in range(_SHORT, _SHORT + 64) if n not in constants)
             nearby = (n for n in range(max(size, 2) + 1, size + 64) if n not in constants)
-            sizes = [*islice(nearby, 3)] if name == "images" else [next(longer), *islice(nearby, 3)]
-            if name == "images" and "patches" in {axis for names in axes.values() for axis in names}:
-                sizes = [n * size for n in (2, 3)] if size == 1 else []
-            patches = axis_size(inputs, axes, "patches") if name == "images" else None
-            # Packed images: as many more patches as there are more images.
-            wishes.append(
-                tuple({name: n} if patches is None else {name: n, "patches": n // size * patches} for n in sizes)
-            )
+            if name == "images":
+                wishes += _more_images(size, axis_size(inputs, axes, "patches"), [*islice(nearby, 3)])
+            else:
+                wishes.append(tuple({name: n} for n in [next(longer), *islice(nearby, 3)]))
     height, width = axis_size(inputs, axes, "height"), axis_size(inputs, axes, "width")
     if height is not None and width is not None and (height in constants or width in constants or height == width):
         steps = dict.fromkeys([*_IMAGE_STEPS, *sorted(c for c in constants if 2 <= c <= 32)[-4:]])
         wishes.append(tuple({"height": height + step, "width": width + 2 * step} for step in steps))
     return wishes
+
+
+def _more_images(size: int, patches: int | None, nearby: list[int]) -> list[tuple[dict[str, int], ...]]:
+    """Other numbers of images; of packed ones, whose patches change with them, only where there is one."""
+    if patches is None:
+        return [tuple({"images": n} for n in nearby)]
+    return [tuple({"images": n, "patches": n * patches} for n in (2, 3))] if size == 1 else []
