@@ -46,8 +46,10 @@ class Backend:
         open: `(directory: Path, component: artifact.spec.ComponentSpec, **runtime_options) -> runtime.session.Session`.
         requires: What `lower` and `save` need, by distribution name.
         runs_on: What `open` needs, by distribution name.
-        ops: Patterns of torch ops (`"aten.rand*"`) that `lower` takes besides the shared normal form; `"*"` for all, which
-            leaves the graph as it was traced.
+        normal_form: Whether the traced graph is rewritten to the shared normal form (`repair.core_ops`). False: it stays as
+            it was traced.
+        ops: Patterns of torch ops (`"aten.rand*"`, `"*"`) besides the normal form that `lower` is given where they have no
+            decomposition; any other is an error before `lower`.
         experts: The `experts_implementation` that mixture-of-experts layers are traced with.
         patches: Package of this backend's trace-time patches, or None.
         fixes: Package of this backend's repairs of the traced graph, or None.
@@ -61,6 +63,7 @@ class Backend:
     open: str
     requires: Mapping[str, Requirement] = field(default_factory=dict)
     runs_on: Mapping[str, Requirement] = field(default_factory=dict)
+    normal_form: bool = True
     ops: tuple[str, ...] = ()
     experts: str = "batched_mm"
     patches: str | None = None

@@ -1,8 +1,8 @@
 """One call of every core op, in families that share their inputs.
 
 A family is `(inputs, calls)`: `inputs(n)` makes named tensors whose first axis has size `n`, and a call's arguments name
-those tensors by strings. Every call of a family is made by one module, so that a backend converts a family at a time.
-"""
+those tensors by strings. What follows a `#` in an op's name tells its calls apart. Every call of a family is made by one
+module, so that a backend converts a family at a time.
 
 from __future__ import annotations
 
@@ -94,6 +94,7 @@ def _matrices(n: int) -> dict[str, torch.Tensor]:
         "z": _spread(-0.5, 0.5, 4),
         "w": _spread(-1.0, 1.2, 5, 4),
         "s": _spread(-1.0, 1.0, n, 3, 4),
+        "s2": _spread(-1.0, 1.2, n, 5, 4),
         "t": _spread(-1.0, 1.1, n, 4, 5),
         "u": _spread(-1.0, 1.1, n, 3, 5),
         "q": _spread(-1.0, 1.0, n, 2, 3, 4),
@@ -379,12 +380,14 @@ FAMILIES: dict[str, Family] = {
             "einsum.default": (Raw("nij,njk->nik"), ["s", "t"]),
             "scaled_dot_product_attention.default": ("q", "k", "v", "mask"),
             "mv.default": ("a", "z"),
+            "_cdist_forward.default": ("s", "s2", 2.0, None),
         },
     ),
     "signals": (
         _signals,
         {
             "conv1d.default": ("x", "w", "bias", [2], [1], [1], 2),
+            "conv1d.default#without bias": ("x", "w", None, [1], [0], [2], 2),
             "conv1d.padding": ("x", "w", "bias", [1], Raw("same"), [1], 2),
             "conv_transpose1d.default": ("x", "up", None, [2], [1]),
             "avg_pool1d.default": ("x", [3], [2], [1]),
@@ -401,6 +404,7 @@ FAMILIES: dict[str, Family] = {
         _images,
         {
             "conv2d.default": ("x", "w", "bias", [2, 2], [1, 1]),
+            "conv2d.default#without bias": ("x", "w", None, [1, 1], [0, 1], [2, 1]),
             "conv2d.padding": ("x", "w", "bias", [1, 1], Raw("same")),
             "convolution.default": ("x", "w", "bias", [1, 1], [1, 1], [1, 1], False, [0, 0], 1),
             "conv_transpose2d.input": ("x", "up", None, [2, 2]),
@@ -427,6 +431,7 @@ FAMILIES: dict[str, Family] = {
         _volumes,
         {
             "conv3d.default": ("x", "w", "bias", [1, 2, 2]),
+            "conv3d.default#without bias": ("x", "w", None, [2, 1, 1], [0, 1, 1]),
             "avg_pool3d.default": ("x", [2, 2, 2]),
             "max_pool3d.default": ("x", [2, 2, 2]),
             "upsample_nearest3d.vec": ("x", None, [1.0, 2.0, 2.0]),

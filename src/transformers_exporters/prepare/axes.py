@@ -84,8 +84,8 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
                     sizes.setdefault(name, int(size))
     has_cache = "cache" in sizes
     decoder_only = "decoder_sequence" in sizes and "sequence" not in sizes
-    if not has_cache and not decoder_only:
-        sizes.setdefault("sequence", sizes.get("mask_sequence", 0))  # what is masked may have a name that no rule knows
+    if not has_cache:  # what is masked may have a name that no rule knows
+        sizes.setdefault("encoder_sequence" if decoder_only else "sequence", sizes.get("mask_sequence", 0))
     for path, tensor in leaves:
         if path not in axes:
             axes[path] = _by_size(tensor, sizes)
@@ -114,7 +114,7 @@ def _by_size(tensor: torch.Tensor, sizes: Mapping[str, int]) -> AxisNames:
     names: list[str | None] = [None] * tensor.dim()
     if tensor.dim() and tensor.shape[0] == sizes.get("batch", tensor.shape[0]):
         names[0] = "batch"
-        for name in ("sequence", "decoder_sequence"):
+        for name in ("sequence", "decoder_sequence", "encoder_sequence"):
             if tensor.dim() > 1 and sizes.get(name, 0) > 1 and tensor.shape[1] == sizes[name]:
                 names[1] = name
                 break

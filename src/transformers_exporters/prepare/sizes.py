@@ -111,7 +111,10 @@ def _wishes(
             longer = (n for n in range(_SHORT, _SHORT + 64) if n not in constants)
             nearby = (n for n in range(max(size, 2) + 1, size + 64) if n not in constants)
             if name == "images":
-                wishes += _more_images(size, axis_size(inputs, axes, "patches"), [*islice(nearby, 3)])
+                # With a prompt, the number of images is in its tokens too.
+                alone = axis_size(inputs, axes, "sequence") is None
+                patches = axis_size(inputs, axes, "patches")
+                wishes += _more_images(size, patches, [*islice(nearby, 3)] if alone or patches is None else [])
             else:
                 wishes.append(tuple({name: n} for n in [next(longer), *islice(nearby, 3)]))
     height, width = axis_size(inputs, axes, "height"), axis_size(inputs, axes, "width")
@@ -123,6 +126,6 @@ def _wishes(
 
 def _more_images(size: int, patches: int | None, nearby: list[int]) -> list[tuple[dict[str, int], ...]]:
     """Other numbers of images; of packed ones, whose patches change with them, only where there is one."""
-    if patches is None:
-        return [tuple({"images": n} for n in nearby)]
+    if patches is None or not nearby:
+        return [tuple({"images": n} for n in nearby)] if nearby else []
     return [tuple({"images": n, "patches": n * patches} for n in (2, 3))] if size == 1 else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -17,11 +18,16 @@ _TRANSPOSED = {
 }
 
 
-def unify_convolutions(graph: Graph) -> int:
-    """Rewrite in place; returns how many. Asymmetric `"same"` padding and unbatched inputs are left to decomposition."""
+def unify_convolutions(graph: Graph, wanted: Callable[[Node], bool] = lambda node: True) -> int:
+    """Rewrite in place; returns how many. Asymmetric `"same"` padding and unbatched inputs are left to decomposition.
+
+    Args:
+        graph: A traced graph.
+        wanted: Leaves out the nodes for which it is False.
+    """
     count = 0
     for node in graph.nodes:
-        if node.op != "call_function":
+        if node.op != "call_function" or not wanted(node):
             continue
         arguments = _arguments(node)
         if arguments is not None:

@@ -1,7 +1,7 @@
 """The closed list of ops that every backend lowers: the shared normal form of a traced graph.
 
 It keeps the ops whole for which runtimes have a fast kernel (attention, norms, convolutions, linear layers); an op that is not
-here is decomposed, and a graph that still holds one is refused. An in-place op counts as its functional twin.
+here is decomposed, and a graph that still holds one is refused unless its backend asks for it. An in-place op counts as its functional twin.
 `tests/repair/test_core_ops.py` runs every one of them on every backend against eager: an op joins the list with a case there.
 """
 
@@ -41,9 +41,9 @@ _FAMILIES: dict[str, str] = {
         view view_as
     """,
     "making and casting": """
-        _local_scalar_dense _to_copy alias arange arange.start arange.start_step clone contiguous copy detach dropout eye fill.Scalar fill.Tensor
-        full full_like item lift_fresh_copy linspace meshgrid.indexing new_full new_ones new_zeros ones ones_like scalar_tensor to.device
-        to.dtype to.dtype_layout type_as zeros zeros_like
+        _local_scalar_dense _to_copy alias arange arange.start arange.start_step clone contiguous copy detach dropout eye
+        fill.Scalar fill.Tensor full full_like item lift_fresh_copy linspace meshgrid.indexing new_full new_ones new_zeros
+        ones ones_like scalar_tensor to.device to.dtype to.dtype_layout type_as zeros zeros_like
     """,
     "indexing": """
         embedding gather index.Tensor index_add index_copy index_put index_select masked_scatter nonzero scatter.src

@@ -21,12 +21,12 @@ _STEPS = 12
 
 
 def to_normal_form(program: ExportedProgram, component: str, own: Sequence[str]) -> int:
-    """Rewrite a graph, in place, to core ops and to those that its backend takes besides.
+    """Rewrite a graph, in place, to core ops, and to those that its backend takes besides.
 
     Args:
         program: The graph. In-place ops stay; their functional twins have to be core.
         component: Its name, for the error.
-        own: Patterns of further ops (`"aten.rand*"`).
+        own: Patterns of further ops that may stay where they have no decomposition (`"aten.rand*"`).
 
     Returns:
         How many nodes were rewritten.
@@ -44,33 +44,32 @@ def to_normal_form(program: ExportedProgram, component: str, own: Sequence[str])
 def _rewrite(module: GraphModule, component: str, own: Sequence[str]) -> int:
     count = 0
     for _ in range(_STEPS):
-        names = {str(node.target) for node in _outside(module, own)}
+        names = {str(node.target) for node in _outside(module)}
         changed = expand(module, names) if names else 0
         count += changed
         if not changed:
             break
-    left = next(_outside(module, own), None)
-    if left is not None:
-        raise LoweringError(
-            f"{component!r} needs {left.target}, which is outside the ops that every backend lowers and has no "
-            f"decomposition (at {source_line(left)}); change the model's code, or add a rule to repair/decompositions."
-        )
+    for left in _outside(module):
+        if not any(fnmatchcase(str(left.target), pattern) for pattern in own):
+            raise LoweringError(
+                f"{component!r} needs {left.target}, which is outside the ops that every backend lowers and has no "
+                f"decomposition (at {source_line(left)}); change the model's code, or add a rule to repair/decompositions."
+            )
     if count:
         module.recompile()
     return count
 
 
-def _outside(module: GraphModule, own: Sequence[str]) -> Iterator[Node]:
+def _outside(module: GraphModule) -> Iterator[Node]:
     for node in module.graph.nodes:
-        if node.op == "call_function" and not _is_known(node.target, own):
+        if node.op == "call_function" and not _is_core(node.target):
             yield node
 
 
-def _is_known(target: Any, own: Sequence[str]) -> bool:
-    """Whether an op is core, its functional twin is, or the backend takes it; arithmetic on sizes always is known."""
+def _is_core(target: Any) -> bool:
+    """Whether an op or its functional twin is core; arithmetic on sizes and control flow always are."""
     if isinstance(target, FunctionType | BuiltinFunctionType | torch._ops.HigherOrderOperator):
         return True
-    name = str(target)
-    packet, _, overload = name.rpartition(".")
-    twin = f"{packet.removesuffix('_')}.{overload}"
-    return name in CORE_OPS or twin in CORE_OPS or any(fnmatchcase(name, pattern) for pattern in own)
+    packet, _, overload = str(target).rpartition(".")
+    twin = packet.removesuffix("_")
+    return str(target) in CORE_OPS or f"{twin}.{overload}" in CORE_OPS

@@ -46,7 +46,7 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
             except RuntimeError as error:
                 raise TraceError(f"The repair {fix.id} broke the graph (repairs run: {', '.join(ran)}).") from error
     weights = traced.weights
-    if "*" not in backend.ops:
+    if backend.normal_form:
         program._state_dict, program._constants = dict(program.state_dict), dict(program.constants)
         weights = split_complex(program, weights, traced.spec.name)
         to_normal_form(program, traced.spec.name, backend.ops)

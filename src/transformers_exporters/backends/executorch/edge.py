@@ -74,7 +74,7 @@ class _Remembering(torch.fx.Interpreter):
         self._known: dict[Hashable, Any] = {}
         self._views: dict[Hashable, Any] = {}
         for node in graph.nodes:
-            if node.op == "call_function" and _has_lasting_value(node.target):
+            if node.op == "call_function" and _has_lasting_value(node.target) and "val" in node.meta:
                 values = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
                 self._known.setdefault((node.target, meta_key(values)), node.meta["val"])
                 if node.target in _VIEWS:
