@@ -3,6 +3,7 @@
 A family is `(inputs, calls)`: `inputs(n)` makes named tensors whose first axis has size `n`, and a call's arguments name
 those tensors by strings. What follows a `#` in an op's name tells its calls apart. Every call of a family is made by one
 module, so that a backend converts a family at a time.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ def _cube(n: int) -> dict[str, torch.Tensor]:
         "one": _spread(-1.0, 1.0, n, 1, 6),
         "row": _spread(0.0, 1.0, 3),
         "flat": _spread(0.0, 1.0, n, 2),
-        "single": torch.tensor(0.7), "count": torch.tensor(4),
+        "single": torch.tensor(0.7),
+        "count": torch.tensor(4),
         "steps": _spread(-1.0, 1.1, n, 4, 6).round(),
     }
 
