@@ -69,11 +69,15 @@ def main() -> None:
                 ("export + save", "s", lambda case: case["seconds"]["export"] + case["seconds"]["save"]),
                 ("CPU time of all three", "s", lambda case: case["cpu_seconds"]),
                 ("peak memory", "MB", lambda case: case["peak_bytes"] / 1e6),
+                ("peak memory above the imports", "MB", lambda c: (c["peak_bytes"] - c["start_bytes"]) / 1e6),
                 ("artifact", "MB", lambda case: case["bytes"] / 1e6),
             ):
                 ours, peer = (statistics.median(map(value, runs[who])) for who in ("ours", "peer"))
                 ratios[f"{model}/{format}/{name}"] = ours / peer
                 table.add_row(model, format, name, f"{ours:,.1f} {unit}", f"{peer:,.1f} {unit}", f"{ours / peer:.2f}")
+            artifact = statistics.median(case["bytes"] for case in runs["ours"])
+            weights = sum(file.stat().st_size for file in checkpoint.glob("*.safetensors"))
+            ratios[f"{model}/{format}/our artifact ÷ the checkpoint's weights"] = artifact / weights
     Console().print(table)
     write_report(given.json, cases, ratios)
 

@@ -16,9 +16,9 @@ from typing import Any
 
 
 def in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What `work` returns, plus `peak_bytes` and `cpu_seconds`.
+    """What `work` returns, plus `peak_bytes`, `start_bytes` and `cpu_seconds`.
 
-    The parent has the imports done: they count into the peak, not into the times.
+    The parent has the imports done: they count into the peak, not into the times. `start_bytes` is what they take.
 
     Raises:
         RuntimeError: If the child failed; its traceback is on stderr.
@@ -29,11 +29,12 @@ def in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     if pid == 0:
         code = 1
         try:
+            start = peak_bytes()
             result = work()
             used = resource.getrusage(resource.RUSAGE_SELF)
-            peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+            cost = {"start_bytes": start, "peak_bytes": peak_bytes(), "cpu_seconds": used.ru_utime + used.ru_stime}
             with os.fdopen(write, "w") as pipe:
-                json.dump({**result, "peak_bytes": peak, "cpu_seconds": used.ru_utime + used.ru_stime}, pipe)
+                json.dump({**result, **cost}, pipe)
             code = 0
         except BaseException:  # noqa: BLE001 - a forked child must never return into the parent's code
             traceback.print_exc()
@@ -46,6 +47,11 @@ def in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         raise RuntimeError("the case failed; see the traceback above")
     result: dict[str, Any] = json.loads(printed)
     return result
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def write_report(file: str | None, cases: list[dict[str, Any]], ratios: dict[str, float]) -> None:
