@@ -100,7 +100,10 @@ def _wishes(
     """For each group of axes that should change: the sizes to try, best first."""
     wishes: list[tuple[dict[str, int], ...]] = []
     if axis_size(inputs, axes, "batch") == 1:
-        wishes.append(({"batch": 2}, {"batch": 3}))
+        # Packed images change with the prompts that they belong to.
+        with_them = {name: axis_size(inputs, axes, name) for name in ("images", "patches")}
+        packed = {name: size for name, size in with_them.items() if size and with_them["patches"]}
+        wishes.append(tuple({"batch": n, **{name: n * size for name, size in packed.items()}} for n in (2, 3)))
     cached = axis_size(inputs, axes, "cache") or 0
     if cached == 1:
         query = axis_size(inputs, axes, "sequence") or 1
