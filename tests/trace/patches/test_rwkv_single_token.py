@@ -11,7 +11,9 @@ ID = "trace.patches.rwkv_single_token"
 def step(disabled: tuple[str, ...] = ()) -> tuple[torch.Tensor, torch.Tensor]:
     """The logits of one token after a prompt: for two rows at once, and for each row alone."""
     torch.manual_seed(0)
-    config = RwkvConfig(vocab_size=64, hidden_size=16, num_hidden_layers=2, attention_hidden_size=16, intermediate_size=32)
+    config = RwkvConfig(
+        vocab_size=64, hidden_size=16, num_hidden_layers=2, attention_hidden_size=16, intermediate_size=32
+    )
     model = RwkvForCausalLM(config).eval()
     ids = torch.randint(1, 64, (2, 6), generator=torch.Generator().manual_seed(0))
 
