@@ -1,0 +1,107 @@
+"""A tiny random-weight model of any architecture that transformers registers, with inputs: no weights, no network."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from transformers import PreTrainedConfig, PreTrainedModel
+from transformers.utils import logging as transformers_logging
+
+from ..errors import UnsupportedModelError
+from .tiny_classes import config_class, model_classes
+from .tiny_config import configs_of, shrink
+from .tiny_inputs import working_inputs
+from .tiny_plan import LADDER, Plan
+
+#: A model above this is not tiny any more; the ladder goes on.
+_MOST_PARAMETERS = 40_000_000
+#: Classes tried for one type, the preferred head first.
+_MOST_CLASSES = 3
+
+
+def tiny_model(model_type: str, *, task: str | None = None, seed: int = 0) -> tuple[PreTrainedModel, dict[str, Any]]:
+    """A tiny model of an architecture, made by shrinking its default config, and keywords that its forward takes.
+
+    The model is on the CPU, in float32 and eval mode, with random weights. Its forward ran once with the inputs. The same
+    seed gives the same weights and inputs. The global random state is left as it was.
+
+    Args:
+        model_type: The name that transformers registers: `"llama"`, `"qwen3_vl"`.
+        task: None for the most telling head; else a head in the words of the auto classes (`"causal-lm"`,
+            `"image-classification"`) or `"base"` for the model without a head.
+        seed: For weights and inputs.
+
+    Raises:
+        InputError: If the type or the task is unknown; names the closest.
+        UnsupportedModelError: If no model of the type can be built and run; says why.
+    """
+    wanted = config_class(model_type)
+    problem: Exception | None = None
+    with _quiet(), torch.random.fork_rng(devices=[]):
+        default = _default(wanted, model_type)
+        for model_class in list(model_classes(default, task))[:_MOST_CLASSES]:
+            for plan in LADDER:
+                try:
+                    model = _build(model_class, shrink(default, plan), plan, seed)
+                    return model, working_inputs(model)
+                except Exception as raised:  # noqa: BLE001 -- whatever the model's code raises asks for the next plan
+                    raised.__traceback__ = None
+                    problem = problem or raised
+    reason = f"{type(problem).__name__}: {_line(problem)}" if problem else "transformers has no model class for it"
+    raise UnsupportedModelError(f"No tiny {model_type} can be built ({reason}): export a checkpoint of it instead.")
+
+
+def _default(wanted: type[PreTrainedConfig], model_type: str) -> PreTrainedConfig:
+    try:
+        return wanted()
+    except Exception as problem:
+        raise UnsupportedModelError(
+            f"No tiny {model_type} can be built: {wanted.__name__} has no default ({_line(problem)})."
+        ) from problem
+
+
+def _build(model_class: type[PreTrainedModel], config: PreTrainedConfig, plan: Plan, seed: int) -> PreTrainedModel:
+    for part in configs_of(config):
+        part.dtype = None
+    count = _parameters_of(model_class, config)
+    if count > _MOST_PARAMETERS:
+        raise ValueError(f"it still has {count / 1e6:.0f} million parameters after shrinking")
+    torch.manual_seed(seed)
+    model = model_class(config).float().eval()
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            # Memory that no initialiser of the model has written.
+            if parameter.is_floating_point() and not bool((parameter.abs() < 1e4).all()):
+                parameter.normal_(0.0, 0.02)
+    return model
+
+
+def _parameters_of(model_class: type[PreTrainedModel], config: PreTrainedConfig) -> int:
+    """The number of parameters without allocating them; 0 where the model computes on buffers, which meta cannot."""
+    try:
+        with torch.device("meta"):
+            return sum(parameter.numel() for parameter in model_class(config).parameters())
+    except Exception:  # noqa: BLE001 -- the build that follows says what is wrong, if anything is
+        return 0
+
+
+def _line(problem: Exception) -> str:
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200].rstrip(".")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the complaints of the default configs, which are nothing that the user did."""
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        transformers_logging.set_verbosity(before)

@@ -1,0 +1,299 @@
+"""Shrink a config with all its sub-configs, and keep them consistent with each other."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from transformers import PreTrainedConfig
+
+from . import tiny_plan as size
+from .tiny_fields import field_kind
+from .tiny_plan import Plan
+
+#: Derived by the config class from the layers; given back, the old ones would contradict the new.
+_DERIVED = {"stage_names", "out_features", "_out_features"}
+
+
+def shrink(config: PreTrainedConfig, plan: Plan) -> PreTrainedConfig:
+    """A new config of the same class, with every size of it and of its sub-configs shrunk after `plan`.
+
+    Raises:
+        Exception: Whatever the config class raises for a combination that it refuses.
+    """
+    return _Tree(config, plan).shrunk(config)
+
+
+def configs_of(config: PreTrainedConfig) -> Iterator[PreTrainedConfig]:
+    """The config and all its sub-configs, outermost first."""
+    yield config
+    for value in vars(config).values():
+        if isinstance(value, PreTrainedConfig):
+            yield from configs_of(value)
+
+
+class _Tree:
+    """What all configs of one model have to agree on: token ids, and how much fewer patches an image has."""
+
+    def __init__(self, config: PreTrainedConfig, plan: Plan) -> None:
+        self.plan = plan
+        self._configs = list(configs_of(config))
+        self._ids = _token_ids(self._configs)
+        self._image_scale = next(
+            (
+                scale
+                for part in self._configs
+                if (scale := _patch_scale(getattr(part, "image_size", None), _patch(part))) is not None
+            ),
+            1.0,
+        )
+
+    def shrunk(self, config: PreTrainedConfig) -> PreTrainedConfig:
+        sizes = _Sizes(config, self.plan)
+        changed: dict[str, Any] = {}
+        for name, value in vars(config).items():
+            if isinstance(value, PreTrainedConfig):
+                changed[name] = self.shrunk(value)
+            elif isinstance(value, dict):
+                new = {key: self._field(sizes, key, inner) for key, inner in value.items() if isinstance(key, str)}
+                if name != "label2id" and new and new != value:
+                    changed[name] = new
+            elif not name.startswith("_") and name not in _DERIVED:
+                new = self._field(sizes, name, value)
+                if new != value:
+                    changed[name] = new
+        return _rebuilt(config, changed)
+
+    def _field(self, sizes: _Sizes, name: str, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self._field(sizes, key, inner) for key, inner in value.items()}
+        kind = field_kind(name)
+        if kind == "token":
+            return self._token(value) if self.plan.vocabulary else value
+        if kind == "image_tokens" and isinstance(value, int):
+            return max(1, round(value * self._image_scale**2)) if self.plan.positions else value
+        return sizes.field(name, kind, value)
+
+    def _token(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(self._token(one) for one in value)
+        return self._ids.get(value, value) if isinstance(value, int) else value
+
+
+class _Sizes:
+    """The sizes of one config, old and new."""
+
+    def __init__(self, config: PreTrainedConfig, plan: Plan) -> None:
+        self._plan = plan
+        fields = {name: value for name, value in vars(config).items() if not name.startswith("_")}
+        kinds = {name: field_kind(name) for name in fields}
+        self._patch = _patch(config)
+        self._head_counts = {v for n, v in fields.items() if kinds[n] == "heads" and _is_size(v)}
+        self._rope = next((v for n, v in fields.items() if kinds[n] == "rope_dim" and _is_size(v)), None)
+        self._nope = next((v for n, v in fields.items() if "nope_head_dim" in n and _is_size(v)), None)
+        self._divisor = plan.divisor
+        if plan.divisor is None and any(
+            _is_sizes(v) and (kinds[n] in ("layers", "heads") or (kinds[n] == "width" and len(set(v)) > 1))
+            for n, v in fields.items()
+        ):
+            self._divisor = plan.list_divisor
+        self._old_head = self._head_of(config)
+        self._old_layers = next(
+            (v for n in ("num_hidden_layers", "num_layers", "n_layer", "depth") if _is_size(v := getattr(config, n, None))),
+            0,
+        )
+        self._kept_layers = _layers_to_keep(fields, kinds, self._old_layers)
+
+    def field(self, name: str, kind: str | None, value: Any) -> Any:
+        """The new value of a field."""
+        if isinstance(value, list | tuple) and self._plan.layers and 2 < self._old_layers == len(value):
+            return type(value)(self.field(name, kind, value[index]) for index in self._kept_layers)
+        if kind is None:
+            return value
+        if kind == "layer_index":
+            return self._indices(value)
+        if kind == "rotary":
+            return self._rotary(name, value)
+        if isinstance(value, list | tuple):
+            return self._several(kind, value)
+        return self._one(kind, value) if _is_size(value) else value
+
+    def _several(self, kind: str, values: Sequence[Any]) -> Any:
+        if kind == "heads" or (kind in ("width", "inner") and self._divisor is None):
+            return type(values)(  # type: ignore[call-arg]
+                value if kind == "heads" or not _is_size(value) else _divided(value, self._plan.list_divisor)
+                for value in values
+            )
+        return type(values)(  # type: ignore[call-arg]
+            self._several(kind, value) if isinstance(value, list | tuple) else self._one(kind, value) if _is_size(value)
+            else value
+            for value in values
+        )
+
+    def _one(self, kind: str, value: int) -> int:
+        plan = self._plan
+        match kind:
+            case "layers":
+                return min(value, len(self._kept_layers) if value == self._old_layers else 2) if plan.layers else value
+            case "positions":
+                return min(value, size.POSITIONS) if plan.positions else value
+            case "window":
+                return min(value, size.WINDOW) if plan.positions else value
+            case "image":
+                return self._image(value) if plan.positions else value
+            case "vocabulary":
+                return min(value, size.VOCABULARY) if plan.vocabulary else value
+            case "experts":
+                return min(value, size.EXPERTS)
+            case "per_token" | "groups":
+                return min(value, 2)
+            case "group_choice" | "dense_first" | "shared":
+                return min(value, 1)
+        return self._width(kind, value) if self._divisor is None else self._scaled(kind, value)
+
+    def _width(self, kind: str, value: int) -> int:
+        match kind:
+            case "heads":
+                most = max(self._head_counts)
+                return value if value == 1 else size.HEADS if value == most else size.KEY_VALUE_HEADS
+            case "rope_dim":
+                return size.ROPE_DIM
+            case "head_dim":
+                if self._rope is not None and value in (self._rope, self._nope):
+                    return size.ROPE_DIM
+                return size.HEAD_DIM
+            case "rank":
+                return min(value, size.RANK)
+            case "inner":
+                return min(value, size.INNER)
+        return value if value <= 16 else size.WIDTH
+
+    def _scaled(self, kind: str, value: int) -> int:
+        if kind == "heads":
+            return value
+        return value if value <= 16 and kind != "head_dim" else _divided(value, self._divisor or 1)
+
+    def _image(self, value: int) -> int:
+        if not self._patch:
+            return min(value, size.IMAGE)
+        return min(value, self._patch * _patches_a_side(self._patch))
+
+    def _rotary(self, name: str, value: Any) -> Any:
+        """Sizes that share out the rotated half of a head, or that are a part of a head."""
+        if not self._old_head:
+            return value
+        new = size.HEAD_DIM if self._divisor is None else max(self._old_head // self._divisor, 1)
+        if self._rope is not None and self._divisor is None:
+            new = size.ROPE_DIM
+        scale = new / self._old_head
+        if _is_size(value):
+            return max(2, 2 * round(value * scale / 2))
+        if not isinstance(value, list | tuple) or not value:
+            return value
+        if name.endswith("factor"):
+            return value[: max(1, round(len(value) * scale))]
+        return type(value)(_shared_out(value, max(round(sum(value) * scale), len(value))))
+
+    def _head_of(self, config: PreTrainedConfig) -> int:
+        """The size of one head: given (the rotated part where heads have two parts), or the width over the heads."""
+        given = self._rope or getattr(config, "head_dim", None)
+        if _is_size(given):
+            return int(given)
+        width, heads = getattr(config, "hidden_size", None), getattr(config, "num_attention_heads", None)
+        return width // heads if _is_size(width) and _is_size(heads) else 0
+
+    def _indices(self, value: Any) -> Any:
+        """Indices of layers, moved in proportion; those that fall together become one."""
+        old, new = self._old_layers, len(self._kept_layers)
+        if not self._plan.layers or old <= new:
+            return value
+        if isinstance(value, list | tuple):
+            return type(value)(dict.fromkeys(self._indices(one) for one in value))
+        if not isinstance(value, int) or isinstance(value, bool):
+            return value
+        return max(value, -new) if value < 0 else min(value * new // old, new)
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_sizes(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 1 and all(_is_size(one) for one in value)
+
+
+def _divided(value: int, divisor: int) -> int:
+    return max(value // divisor, 1)
+
+
+def _patch(config: PreTrainedConfig) -> int:
+    patch = getattr(config, "patch_size", None)
+    if isinstance(patch, list | tuple) and patch:
+        patch = patch[-1]
+    return patch if isinstance(patch, int) and not isinstance(patch, bool) else 0
+
+
+def _patches_a_side(patch: int) -> int:
+    """Four, or as many as make a picture of 64 pixels: hierarchical models halve it several times."""
+    return max(4, 2 * (size.IMAGE // 2 // patch))
+
+
+def _patch_scale(image: Any, patch: int) -> float | None:
+    if isinstance(image, list | tuple) and image:
+        image = image[0]
+    if not _is_size(image) or not patch or image < patch:
+        return None
+    return float(min(1.0, _patches_a_side(patch) / (image // patch)))
+
+
+def _layers_to_keep(fields: dict[str, Any], kinds: dict[str, str | None], layers: int) -> list[int]:
+    """Which layers stay: one of each kind, at least two, and as many as any list of layer indices names."""
+    a_layer = [v for v in fields.values() if isinstance(v, list | tuple) and len(v) == layers]
+    seen: dict[str, int] = {}
+    for index in range(layers):
+        seen.setdefault(repr([values[index] for values in a_layer]), index)
+    named = [len(v) for n, v in fields.items() if kinds[n] == "layer_index" and isinstance(v, list | tuple)]
+    wanted = min(layers, max([2, *(count for count in named if count <= 4)]))
+    kept = sorted(seen.values())[:6]
+    for index in range(layers):
+        if len(kept) >= wanted:
+            break
+        if index not in kept:
+            kept.append(index)
+    return sorted(kept)
+
+
+def _shared_out(parts: Sequence[int], total: int) -> list[int]:
+    """`parts` scaled to whole numbers that add up to `total`, none below one where the part was not zero."""
+    exact = [part * total / sum(parts) for part in parts]
+    shares = [max(int(part), 1 if part else 0) for part in exact]
+    while sum(shares) != total:
+        step = 1 if sum(shares) < total else -1
+        index = max(range(len(parts)), key=lambda at: step * (exact[at] - shares[at]))
+        shares[index] += step
+    return shares
+
+
+def _token_ids(configs: Sequence[PreTrainedConfig]) -> dict[int, int]:
+    """New ids inside the small vocabulary: the same for the same token in every config, different for different ones."""
+    found: set[int] = set()
+    for config in configs:
+        for name, value in vars(config).items():
+            if field_kind(name) == "token":
+                values = value if isinstance(value, list | tuple) else [value]
+                found.update(one for one in values if isinstance(one, int) and one >= 0)
+    small = {one for one in found if one < size.VOCABULARY}
+    free = [one for one in range(size.VOCABULARY - 1, -1, -1) if one not in small]
+    large = sorted(one for one in found if one >= size.VOCABULARY)
+    return {one: free[at % len(free)] for at, one in enumerate(large)}
+
+
+def _rebuilt(config: PreTrainedConfig, changed: dict[str, Any]) -> PreTrainedConfig:
+    """A config of the same class with `changed` fields, through the class, which derives the rest anew.
+
+    Fields that the class computes from others stand last in `changed` with their old relation, and are set again only
+    where the class does not take them.
+    """
+    base = {name: value for name, value in vars(config).items() if isinstance(value, PreTrainedConfig)}
+    return type(config)(**copy.deepcopy({**base, **changed}))
