@@ -35,7 +35,9 @@ def test_a_program_runs_from_cpp(export: Any, tmp_path: Path) -> None:
     build = tmp_path / "build"
     configure = ["cmake", "-S", str(EXAMPLE), "-B", str(build), f"-DPython3_EXECUTABLE={sys.executable}"]
     subprocess.run(configure, check=True, capture_output=True, text=True)
-    subprocess.run(["cmake", "--build", str(build)], check=True, capture_output=True, text=True)
+    subprocess.run(
+        ["cmake", "--build", str(build), "--target", "run_forward"], check=True, capture_output=True, text=True
+    )
 
     ids, scale = torch.randint(0, 20, (3, 6)), torch.randn(3, 6, 8)
     (tmp_path / "ids.bin").write_bytes(ids.numpy().tobytes())
