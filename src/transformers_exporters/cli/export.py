@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 
 
 def export(
-    checkpoint: options.Checkpoint,
     output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write.", show_default=False)],
+    checkpoint: options.CheckpointOrNone = None,
+    tiny: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a checkpoint: a tiny random model of this architecture (llama, qwen3_vl).",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[str, typer.Option("--format", "-f", help="dynamo, onnx, openvino or executorch.")] = "onnx",
     task: Annotated[
         str, typer.Option("--task", help="forward, generation, or auto: generation where the model can.")
@@ -59,14 +66,11 @@ def export(
         start = time.perf_counter()
         with screen.stage("Load"):
             from ..exporters import AutoHfExporter
-            from ..prepare.checkpoint import load_checkpoint
-            from ..prepare.samples import sample_inputs
 
             exporter = AutoHfExporter.from_config(config)
-            model = load_checkpoint(checkpoint, dtype=dtype, trust_remote_code=trust_remote_code, gguf_file=gguf_file)
-            if generation is None:
-                generation = bool(getattr(model, "can_generate", lambda: False)())
-            inputs = sample_inputs(model, task="generation" if generation else "forward")
+            model, inputs, generation = _model(
+                checkpoint, tiny, generation, dtype=dtype, trust_remote_code=trust_remote_code, gguf_file=gguf_file
+            )
         with screen.stage("Export"):
             exported = exporter.export_model(
                 model,
@@ -79,8 +83,44 @@ def export(
         with screen.stage(f"Save to {output}"):
             exported.save_pretrained(output)
         seconds = time.perf_counter() - start
-        report = None if no_verify else _verify(screen, model, output, trust_remote_code)
+        report = None if no_verify else _verify(screen, model, output, inputs if tiny else None, trust_remote_code)
         _finish(screen, output, seconds, report)
+
+
+def _model(
+    checkpoint: str | None, tiny: str | None, generation: bool | None, **load: Any
+) -> tuple[Any, dict[str, Any], bool]:
+    """The model, sample inputs for it, and whether to export it for generation (None: where it can generate)."""
+    if (checkpoint is None) == (tiny is None):
+        raise ConfigError("Give either a checkpoint or --tiny with the name of an architecture.")
+    if tiny is not None:
+        if load["gguf_file"] is not None:
+            raise ConfigError("--gguf-file belongs to a checkpoint: leave it out with --tiny.")
+        from ..testing.tiny import tiny_model
+
+        model, inputs = tiny_model(tiny)
+        if load["dtype"] is not None:
+            model, inputs = _cast(model, inputs, load["dtype"])
+        generation = _can_generate(model) if generation is None else generation
+        return model, {n: v for n, v in inputs.items() if not (generation and n.startswith("decoder_"))}, generation
+    from ..prepare.checkpoint import load_checkpoint
+    from ..prepare.samples import sample_inputs
+
+    model = load_checkpoint(checkpoint, **load)
+    generation = _can_generate(model) if generation is None else generation
+    return model, sample_inputs(model, task="generation" if generation else "forward"), generation
+
+
+def _can_generate(model: Any) -> bool:
+    return bool(getattr(model, "can_generate", lambda: False)())
+
+
+def _cast(model: Any, inputs: dict[str, Any], dtype: str) -> tuple[Any, dict[str, Any]]:
+    import torch
+
+    wanted = getattr(torch, dtype)
+    cast = {name: value.to(wanted) if value.is_floating_point() else value for name, value in inputs.items()}
+    return model.to(wanted), cast
 
 
 def _config(fields: dict[str, Any], settings: list[str]) -> Any:
@@ -123,11 +163,11 @@ def _generation_config(model: Any, static_cache: int | None) -> Any:
     return config
 
 
-def _verify(screen: Screen, model: Any, output: Path, trust_remote_code: bool) -> Report:
+def _verify(screen: Screen, model: Any, output: Path, inputs: dict[str, Any] | None, trust_remote_code: bool) -> Report:
     from ..verification import verify
 
     with screen.stage("Verify"):
-        return verify(model, output, trust_remote_code=trust_remote_code)
+        return verify(model, output, inputs, trust_remote_code=trust_remote_code)
 
 
 def _finish(screen: Screen, output: Path, seconds: float, report: Report | None) -> None:

@@ -24,6 +24,9 @@ Artifact = Annotated[
 Checkpoint = Annotated[
     str, typer.Argument(help="A checkpoint directory or a model id on the Hugging Face Hub.", show_default=False)
 ]
+CheckpointOrNone = Annotated[
+    str | None, typer.Argument(help="A checkpoint directory or a model id on the Hugging Face Hub.", show_default=False)
+]
 
 
 def runtime_options(device: str | None, threads: int | None) -> dict[str, Any]:

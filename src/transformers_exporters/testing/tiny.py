@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel, ResNetConfig
 from transformers.utils import logging as transformers_logging
 
 from ..errors import UnsupportedModelError
 from .tiny_classes import config_class, model_classes
-from .tiny_config import configs_of, shrink
+from .tiny_config import configs_of, field_of, shrink
 from .tiny_inputs import working_inputs
-from .tiny_plan import LADDER, Plan
+from .tiny_plan import LADDER
 
 #: A model above this is not tiny any more; the ladder goes on.
 _MOST_PARAMETERS = 40_000_000
@@ -44,27 +44,46 @@ def tiny_model(model_type: str, *, task: str | None = None, seed: int = 0) -> tu
     with _quiet(), torch.random.fork_rng(devices=[]):
         default = _default(wanted, model_type)
         for model_class in list(model_classes(default, task))[:_MOST_CLASSES]:
+            reasons: list[str] = []
             for plan in LADDER:
                 try:
-                    model = _build(model_class, shrink(default, plan), plan, seed)
+                    model = _build(model_class, shrink(default, plan), seed)
                     return model, working_inputs(model)
                 except Exception as raised:  # noqa: BLE001 -- whatever the model's code raises asks for the next plan
                     raised.__traceback__ = None
                     problem = problem or raised
+                    reasons.append(str(raised))
+                if reasons.count(reasons[-1]) > 2 and not any(letter.isdigit() for letter in reasons[-1]):
+                    break  # the same complaint at three scales, without a number in it, is not about sizes
     reason = f"{type(problem).__name__}: {_line(problem)}" if problem else "transformers has no model class for it"
     raise UnsupportedModelError(f"No tiny {model_type} can be built ({reason}): export a checkpoint of it instead.")
 
 
 def _default(wanted: type[PreTrainedConfig], model_type: str) -> PreTrainedConfig:
     try:
-        return wanted()
+        config = _without_timm(wanted())
     except Exception as problem:
         raise UnsupportedModelError(
             f"No tiny {model_type} can be built: {wanted.__name__} has no default ({_line(problem)})."
         ) from problem
+    if field_of(config, "prediction_length") is None and hasattr(config, "prediction_length"):
+        config.prediction_length = 8  # a time series model does not say how far it looks ahead
+    return config
 
 
-def _build(model_class: type[PreTrainedModel], config: PreTrainedConfig, plan: Plan, seed: int) -> PreTrainedModel:
+def _without_timm(config: PreTrainedConfig) -> PreTrainedConfig:
+    """The same config with a ResNet of transformers where the default is a backbone of the package timm."""
+    for name, value in vars(config).items():
+        if isinstance(value, PreTrainedConfig):
+            if value.model_type == "timm_backbone":
+                stages = [index for index in getattr(value, "out_indices", None) or [4] if index > 0]
+                setattr(config, name, ResNetConfig(out_indices=stages or [4]))
+            else:
+                _without_timm(value)
+    return config
+
+
+def _build(model_class: type[PreTrainedModel], config: PreTrainedConfig, seed: int) -> PreTrainedModel:
     for part in configs_of(config):
         part.dtype = None
     count = _parameters_of(model_class, config)

@@ -41,9 +41,9 @@ def config_class(model_type: str) -> type[PreTrainedConfig]:
     """
     known = {name.replace("-", "_"): name for name in CONFIG_MAPPING_NAMES}
     if model_type in CONFIG_MAPPING_NAMES:
-        return CONFIG_MAPPING[model_type]  # type: ignore[no-any-return]
+        return CONFIG_MAPPING[model_type]
     if model_type.replace("-", "_") in known:
-        return CONFIG_MAPPING[known[model_type.replace("-", "_")]]  # type: ignore[no-any-return]
+        return CONFIG_MAPPING[known[model_type.replace("-", "_")]]
     near = difflib.get_close_matches(model_type.lower(), CONFIG_MAPPING_NAMES, n=4, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}?" if near else "see CONFIG_MAPPING of transformers for the names."
     raise InputError(f"transformers knows no model type {model_type!r}: {hint}")
@@ -64,13 +64,17 @@ def model_classes(config: PreTrainedConfig, task: str | None) -> Iterator[type[P
         head = "" if task == "base" else task.upper().replace("-", "_")
         names = mappings.get(head, {}).get(config.model_type)
         if names is None:
-            having = sorted(name.lower().replace("_", "-") or "base" for name in mappings if config.model_type in mappings[name])
+            having = sorted(
+                name.lower().replace("_", "-") or "base" for name in mappings if config.model_type in mappings[name]
+            )
             raise InputError(f"{config.model_type} has no model for the task {task!r}: use one of {', '.join(having)}.")
         yield from _loaded(config, [names])
         return
     ranked = sorted(mappings, key=_rank)
     seen: set[str] = set()
-    for found in _loaded(config, [mappings[head][config.model_type] for head in ranked if config.model_type in mappings[head]]):
+    for found in _loaded(
+        config, [mappings[head][config.model_type] for head in ranked if config.model_type in mappings[head]]
+    ):
         if found.__name__ not in seen:
             seen.add(found.__name__)
             yield found
@@ -110,14 +114,15 @@ def _loaded(config: PreTrainedConfig, names: list[Any]) -> Iterator[type[PreTrai
                     break
 
 
-def _siblings(config: PreTrainedConfig) -> Iterator[type[PreTrainedModel]]:
-    """Models of the same file that name this config class; the way to parts that no auto class maps."""
-    for module in _modules(config):
-        for name, found in vars(module).items():
-            if (
-                isinstance(found, type)
-                and issubclass(found, PreTrainedModel)
-                and found.config_class is type(config)
-                and not re.search(r"PreTrainedModel$|PretrainedModel$", name)
-            ):
-                yield found
+def _siblings(config: PreTrainedConfig) -> list[type[PreTrainedModel]]:
+    """Models of the same file that name this config class, those with a head first; for parts that no auto class maps."""
+    found = {
+        value.__name__: value
+        for module in _modules(config)
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, PreTrainedModel)
+        and getattr(value, "config_class", None) is type(config)
+        and not re.search(r"Pre[Tt]rainedModel", value.__name__)
+    }
+    return sorted(found.values(), key=lambda value: ("For" not in value.__name__, not value.__name__.endswith("Model")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from transformers import PreTrainedConfig
 
@@ -33,6 +33,14 @@ def configs_of(config: PreTrainedConfig) -> Iterator[PreTrainedConfig]:
             yield from configs_of(value)
 
 
+def field_of(config: PreTrainedConfig, name: str) -> Any:
+    """The value of a field under its own or its mapped name; None where there is none.
+
+    Not `getattr`: some configs raise for a field that differs from layer to layer.
+    """
+    return vars(config).get(type(config).attribute_map.get(name, name))
+
+
 class _Tree:
     """What all configs of one model have to agree on: token ids, and how much fewer patches an image has."""
 
@@ -44,7 +52,7 @@ class _Tree:
             (
                 scale
                 for part in self._configs
-                if (scale := _patch_scale(getattr(part, "image_size", None), _patch(part))) is not None
+                if (scale := _patch_scale(field_of(part, "image_size"), _patch(part))) is not None
             ),
             1.0,
         )
@@ -100,9 +108,11 @@ class _Sizes:
             self._divisor = plan.list_divisor
         self._old_head = self._head_of(config)
         self._old_layers = next(
-            (v for n in ("num_hidden_layers", "num_layers", "n_layer", "depth") if _is_size(v := getattr(config, n, None))),
+            (v for n in ("num_hidden_layers", "num_layers", "n_layer", "depth") if _is_size(v := field_of(config, n))),
             0,
         )
+        # A count that says how long the lists of the stages are (`num_feat_extract_layers` of `conv_dim`).
+        self._stage_counts = {len(v) for v in fields.values() if isinstance(v, list | tuple)} - {self._old_layers}
         self._kept_layers = _layers_to_keep(fields, kinds, self._old_layers)
 
     def field(self, name: str, kind: str | None, value: Any) -> Any:
@@ -126,7 +136,10 @@ class _Sizes:
                 for value in values
             )
         return type(values)(  # type: ignore[call-arg]
-            self._several(kind, value) if isinstance(value, list | tuple) else self._one(kind, value) if _is_size(value)
+            self._several(kind, value)
+            if isinstance(value, list | tuple)
+            else self._one(kind, value)
+            if _is_size(value)
             else value
             for value in values
         )
@@ -135,7 +148,9 @@ class _Sizes:
         plan = self._plan
         match kind:
             case "layers":
-                return min(value, len(self._kept_layers) if value == self._old_layers else 2) if plan.layers else value
+                if not plan.layers or value in self._stage_counts:
+                    return value
+                return min(value, len(self._kept_layers) if value == self._old_layers else 2)
             case "positions":
                 return min(value, size.POSITIONS) if plan.positions else value
             case "window":
@@ -197,10 +212,10 @@ class _Sizes:
 
     def _head_of(self, config: PreTrainedConfig) -> int:
         """The size of one head: given (the rotated part where heads have two parts), or the width over the heads."""
-        given = self._rope or getattr(config, "head_dim", None)
+        given = self._rope or field_of(config, "head_dim")
         if _is_size(given):
-            return int(given)
-        width, heads = getattr(config, "hidden_size", None), getattr(config, "num_attention_heads", None)
+            return given
+        width, heads = field_of(config, "hidden_size"), field_of(config, "num_attention_heads")
         return width // heads if _is_size(width) and _is_size(heads) else 0
 
     def _indices(self, value: Any) -> Any:
@@ -215,7 +230,7 @@ class _Sizes:
         return max(value, -new) if value < 0 else min(value * new // old, new)
 
 
-def _is_size(value: Any) -> bool:
+def _is_size(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
@@ -228,7 +243,7 @@ def _divided(value: int, divisor: int) -> int:
 
 
 def _patch(config: PreTrainedConfig) -> int:
-    patch = getattr(config, "patch_size", None)
+    patch = field_of(config, "patch_size")
     if isinstance(patch, list | tuple) and patch:
         patch = patch[-1]
     return patch if isinstance(patch, int) and not isinstance(patch, bool) else 0

@@ -26,9 +26,15 @@ _KINDS = (
     ("layer_index", r"^(attn_layer_|full_attn_idxs|global_attn_layers|moe_layers|hybrid_layer_ids)"),
     ("layers", r"(^|_)(n_)?(layers?|blocks?)(_per_stage)?$|^(num_|n_)?(layers|blocks)|depths?$"),
     ("layers", r"layers?_num$|^num_.*layers?$|num_self_attends"),
-    ("positions", r"^max_.*positions?(_embeddings)?|^n_positions$|^(max_)?(seq|source|target|text).*(len|length|positions)$"),
+    (
+        "positions",
+        r"^max_.*positions?(_embeddings)?|^n_positions$|^(max_)?(seq|source|target|text).*(len|length|positions)$",
+    ),
     ("positions", r"position_embeddings?$|^n_ctx$|context_length$|^max_(seq|sequence)_len"),
-    ("window", r"^(sliding_window|attention_window|local_attention|window_size|sliding_window_size|attention_window_size)$"),
+    (
+        "window",
+        r"^(sliding_window|attention_window|local_attention|window_size|sliding_window_size|attention_window_size)$",
+    ),
     ("image", r"(image|img|input)_?size$"),
     ("keep", r"patch|window|chunk|block|sample|bucket|num_|^n_|max_|min_|expansion|expand$|queries|temporal|interval"),
     ("keep", r"d_conv$|conv_width|^feature_size$|^input_|hop|fft|scale|topk|step"),

@@ -116,6 +116,8 @@ def _choices(model: PreTrainedModel, parameters: dict[str, inspect.Parameter]) -
         options = [
             text + image + main + required + wanted if image else text + media + main + required + wanted,
             text + media + main + required + wanted,
+            text + media + main + required + plain,
+            text + image + main + required,
             text + main + required + plain,
             [name for name in text + main + required + plain if name != "attention_mask"],
             [name for name in text + image + main + required + wanted if name != "attention_mask"],

@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from .tiny_config import configs_of
+from .tiny_config import configs_of, field_of
 from .tiny_fields import field_kind
 
 # Odd lengths that no config is likely to hold, so that no axis looks like a constant of the model.
 TEXT, DECODER, PADDING = 11, 7, 3
+#: A multiple of the usual hops of audio models (320, 480, 640, 960, 1920).
+_SAMPLES = 9600
 #: Patches a side of the picture in models that take patches with a grid.
 GRID = 4
 
@@ -40,8 +42,8 @@ def setting(model: PreTrainedModel, *names: str, default: Any = None) -> Any:
     """The first of `names` that the config or a sub-config has with a value, outermost config first."""
     for name in names:
         for config in configs_of(model.config):
-            if getattr(config, name, None) is not None:
-                return getattr(config, name)
+            if (value := field_of(config, name)) is not None:
+                return value
     return default
 
 
@@ -135,7 +137,9 @@ def _pixels(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
     if _has(model, "spatial_shapes") or layout.image == "patches":
         return torch.randn(batch, GRID * GRID, channels * patch * patch)
     if layout.image == "stacked":
-        return torch.randn(batch, int(setting(model, "num_frames", "max_num_tiles", default=1)), channels, height, width)
+        return torch.randn(
+            batch, int(setting(model, "num_frames", "max_num_tiles", default=1)), channels, height, width
+        )
     return torch.randn(batch, channels, height, width)
 
 
@@ -165,7 +169,7 @@ def _waveform(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
     bins = setting(model, "num_mel_bins", default=80)
     if layout.audio == "time_first":
         return torch.randn(layout.batch, int(setting(model, "max_length", default=100) or 100), bins)
-    return torch.randn(layout.batch, *((1,) if layout.audio == "channel" else ()), 8000)
+    return torch.randn(layout.batch, *((1,) if layout.audio == "channel" else ()), _SAMPLES)
 
 
 def _flattened(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
