@@ -124,7 +124,13 @@ def gathers(x: torch.Tensor) -> Any:
     )
 
 
+def repeats_by_row(x: torch.Tensor) -> Any:
+    often = (torch.arange(x.shape[0]) * 2) % 3
+    return torch.repeat_interleave(often), torch.repeat_interleave(x, often, dim=0)
+
+
 CASES = [
+    repeats_by_row,
     repeats,
     gathers,
     index_put_mask,
