@@ -91,9 +91,9 @@ def _model(
     checkpoint: str | None, tiny: str | None, generation: bool | None, **load: Any
 ) -> tuple[Any, dict[str, Any], bool]:
     """The model, sample inputs for it, and whether to export it for generation (None: where it can generate)."""
-    if (checkpoint is None) == (tiny is None):
-        raise ConfigError("Give either a checkpoint or --tiny with the name of an architecture.")
     if tiny is not None:
+        if checkpoint is not None:
+            raise ConfigError(f"Give either a checkpoint or --tiny, not both: leave out {checkpoint!r}.")
         if load["gguf_file"] is not None:
             raise ConfigError("--gguf-file belongs to a checkpoint: leave it out with --tiny.")
         from ..testing.tiny import tiny_model
@@ -103,6 +103,8 @@ def _model(
             model, inputs = _cast(model, inputs, load["dtype"])
         generation = _can_generate(model) if generation is None else generation
         return model, {n: v for n, v in inputs.items() if not (generation and n.startswith("decoder_"))}, generation
+    if checkpoint is None:
+        raise ConfigError("Give a checkpoint, or --tiny with the name of an architecture.")
     from ..prepare.checkpoint import load_checkpoint
     from ..prepare.samples import sample_inputs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -13,12 +14,14 @@ from transformers.utils import logging as transformers_logging
 
 from ..errors import UnsupportedModelError
 from .tiny_classes import config_class, model_classes
-from .tiny_config import configs_of, field_of, shrink
+from .tiny_config import configs_of, field_of, layers_of, shrink
 from .tiny_inputs import working_inputs
 from .tiny_plan import LADDER
 
 #: A model above this is not tiny any more; the ladder goes on.
 _MOST_PARAMETERS = 40_000_000
+#: With more layers than this the last step of the ladder, which keeps them all, is left out.
+_MOST_LAYERS = 16
 #: Classes tried for one type, the preferred head first.
 _MOST_CLASSES = 3
 
@@ -45,7 +48,7 @@ def tiny_model(model_type: str, *, task: str | None = None, seed: int = 0) -> tu
         default = _default(wanted, model_type)
         for model_class in list(model_classes(default, task))[:_MOST_CLASSES]:
             reasons: list[str] = []
-            for plan in LADDER:
+            for plan in LADDER if _layers(default) <= _MOST_LAYERS else LADDER[:-1]:
                 try:
                     model = _build(model_class, shrink(default, plan), seed)
                     return model, working_inputs(model)
@@ -53,7 +56,7 @@ def tiny_model(model_type: str, *, task: str | None = None, seed: int = 0) -> tu
                     raised.__traceback__ = None
                     problem = problem or raised
                     reasons.append(str(raised))
-                if reasons.count(reasons[-1]) > 2 and not any(letter.isdigit() for letter in reasons[-1]):
+                if reasons.count(reasons[-1]) > 2 and not re.search(r"\b\d+\b", reasons[-1]):
                     break  # the same complaint at three scales, without a number in it, is not about sizes
     reason = f"{type(problem).__name__}: {_line(problem)}" if problem else "transformers has no model class for it"
     raise UnsupportedModelError(f"No tiny {model_type} can be built ({reason}): export a checkpoint of it instead.")
@@ -107,6 +110,10 @@ def _parameters_of(model_class: type[PreTrainedModel], config: PreTrainedConfig)
             return sum(parameter.numel() for parameter in model_class(config).parameters())
     except Exception:  # noqa: BLE001 -- the build that follows says what is wrong, if anything is
         return 0
+
+
+def _layers(config: PreTrainedConfig) -> int:
+    return max(layers_of(part) for part in configs_of(config))
 
 
 def _line(problem: Exception) -> str:

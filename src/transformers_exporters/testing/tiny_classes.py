@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -99,7 +100,7 @@ def _modules(config: PreTrainedConfig) -> list[Any]:
     """The modeling modules beside the module that defines the config."""
     module = type(config).__module__
     candidates = dict.fromkeys((module.replace(".configuration_", ".modeling_"), module))
-    return [importlib.import_module(name) for name in candidates]
+    return [importlib.import_module(name) for name in candidates if importlib.util.find_spec(name)]
 
 
 def _loaded(config: PreTrainedConfig, names: list[Any]) -> Iterator[type[PreTrainedModel]]:

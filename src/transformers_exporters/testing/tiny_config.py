@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
@@ -48,6 +51,8 @@ class _Tree:
         self.plan = plan
         self._configs = list(configs_of(config))
         self._ids = _token_ids(self._configs)
+        # The tower whose layers are meant by indices in a config that has no layers.
+        self._vision = next((part for part in self._configs if "vi" in part.model_type and layers_of(part)), None)
         self._image_scale = next(
             (
                 scale
@@ -58,7 +63,7 @@ class _Tree:
         )
 
     def shrunk(self, config: PreTrainedConfig) -> PreTrainedConfig:
-        sizes = _Sizes(config, self.plan)
+        sizes = _Sizes(config, self.plan, self._vision)
         changed: dict[str, Any] = {}
         for name, value in vars(config).items():
             if isinstance(value, PreTrainedConfig):
@@ -71,6 +76,9 @@ class _Tree:
                 new = self._field(sizes, name, value)
                 if new != value:
                     changed[name] = new
+        if parts := _implied_sections(config):
+            rope = changed.get("rope_parameters", config.rope_parameters)
+            changed["rope_parameters"] = {**rope, "mrope_section": sizes.sections(parts)}
         return _rebuilt(config, changed)
 
     def _field(self, sizes: _Sizes, name: str, value: Any) -> Any:
@@ -92,7 +100,7 @@ class _Tree:
 class _Sizes:
     """The sizes of one config, old and new."""
 
-    def __init__(self, config: PreTrainedConfig, plan: Plan) -> None:
+    def __init__(self, config: PreTrainedConfig, plan: Plan, vision: PreTrainedConfig | None) -> None:
         self._plan = plan
         fields = {name: value for name, value in vars(config).items() if not name.startswith("_")}
         kinds = {name: field_kind(name) for name in fields}
@@ -101,19 +109,20 @@ class _Sizes:
         self._rope = next((v for n, v in fields.items() if kinds[n] == "rope_dim" and _is_size(v)), None)
         self._nope = next((v for n, v in fields.items() if "nope_head_dim" in n and _is_size(v)), None)
         self._divisor = plan.divisor
-        if plan.divisor is None and any(
+        self._hierarchical = any(
             _is_sizes(v) and (kinds[n] in ("layers", "heads") or (kinds[n] == "width" and len(set(v)) > 1))
             for n, v in fields.items()
-        ):
+        )
+        if plan.divisor is None and self._hierarchical:
             self._divisor = plan.list_divisor
         self._old_head = self._head_of(config)
-        self._old_layers = next(
-            (v for n in ("num_hidden_layers", "num_layers", "n_layer", "depth") if _is_size(v := field_of(config, n))),
-            0,
-        )
+        self._old_layers = layers_of(config)
         # A count that says how long the lists of the stages are (`num_feat_extract_layers` of `conv_dim`).
         self._stage_counts = {len(v) for v in fields.values() if isinstance(v, list | tuple)} - {self._old_layers}
         self._kept_layers = _layers_to_keep(fields, kinds, self._old_layers)
+        self._indexed = (self._old_layers, len(self._kept_layers))
+        if not self._old_layers and vision is not None:
+            self._indexed = (layers_of(vision), 2)
 
     def field(self, name: str, kind: str | None, value: Any) -> Any:
         """The new value of a field."""
@@ -121,6 +130,8 @@ class _Sizes:
             return type(value)(self.field(name, kind, value[index]) for index in self._kept_layers)
         if kind is None:
             return value
+        if name == "head_dim" and value is None and self._divisor is None and self._head_counts:
+            return size.HEAD_DIM  # the same as the width over the heads, which not every model works out itself
         if kind == "layer_index":
             return self._indices(value)
         if kind == "rotary":
@@ -154,7 +165,8 @@ class _Sizes:
             case "positions":
                 return min(value, size.POSITIONS) if plan.positions else value
             case "window":
-                return min(value, size.WINDOW) if plan.positions else value
+                # A window never larger than the last stage of the small picture.
+                return min(value, 2 if self._hierarchical else size.WINDOW) if plan.positions else value
             case "image":
                 return self._image(value) if plan.positions else value
             case "vocabulary":
@@ -198,10 +210,7 @@ class _Sizes:
         """Sizes that share out the rotated half of a head, or that are a part of a head."""
         if not self._old_head:
             return value
-        new = size.HEAD_DIM if self._divisor is None else max(self._old_head // self._divisor, 1)
-        if self._rope is not None and self._divisor is None:
-            new = size.ROPE_DIM
-        scale = new / self._old_head
+        scale = self._new_head() / self._old_head
         if _is_size(value):
             return max(2, 2 * round(value * scale / 2))
         if not isinstance(value, list | tuple) or not value:
@@ -209,6 +218,15 @@ class _Sizes:
         if name.endswith("factor"):
             return value[: max(1, round(len(value) * scale))]
         return type(value)(_shared_out(value, max(round(sum(value) * scale), len(value))))
+
+    def _new_head(self) -> int:
+        if self._divisor is not None:
+            return max(self._old_head // self._divisor, 1)
+        return size.HEAD_DIM if self._rope is None else size.ROPE_DIM
+
+    def sections(self, parts: Sequence[int]) -> list[int]:
+        """`parts` as the shares of the rotated half of a new head."""
+        return _shared_out(parts, max(self._new_head() // 2, len(parts)))
 
     def _head_of(self, config: PreTrainedConfig) -> int:
         """The size of one head: given (the rotated part where heads have two parts), or the width over the heads."""
@@ -220,7 +238,7 @@ class _Sizes:
 
     def _indices(self, value: Any) -> Any:
         """Indices of layers, moved in proportion; those that fall together become one."""
-        old, new = self._old_layers, len(self._kept_layers)
+        old, new = self._indexed
         if not self._plan.layers or old <= new:
             return value
         if isinstance(value, list | tuple):
@@ -228,6 +246,12 @@ class _Sizes:
         if not isinstance(value, int) or isinstance(value, bool):
             return value
         return max(value, -new) if value < 0 else min(value * new // old, new)
+
+
+def layers_of(config: PreTrainedConfig) -> int:
+    """How many layers the config has; 0 where it does not say."""
+    names = ("num_hidden_layers", "num_layers", "n_layer", "depth")
+    return next((value for name in names if _is_size(value := field_of(config, name))), 0)
 
 
 def _is_size(value: Any) -> TypeGuard[int]:
@@ -302,6 +326,16 @@ def _token_ids(configs: Sequence[PreTrainedConfig]) -> dict[int, int]:
     free = [one for one in range(size.VOCABULARY - 1, -1, -1) if one not in small]
     large = sorted(one for one in found if one >= size.VOCABULARY)
     return {one: free[at % len(free)] for at, one in enumerate(large)}
+
+
+def _implied_sections(config: PreTrainedConfig) -> list[int] | None:
+    """The parts of a rotated head that the model's code assumes where the config leaves them out, if it does."""
+    rope = field_of(config, "rope_parameters")
+    if not isinstance(rope, dict) or not rope or "mrope_section" in rope:
+        return None
+    modeling = sys.modules.get(type(config).__module__.replace(".configuration_", ".modeling_"))
+    found = re.search(r"get\(\s*.mrope_section.,\s*\[([\d, ]+)\]", inspect.getsource(modeling)) if modeling else None
+    return [int(part) for part in found[1].split(",")] if found else None
 
 
 def _rebuilt(config: PreTrainedConfig, changed: dict[str, Any]) -> PreTrainedConfig:

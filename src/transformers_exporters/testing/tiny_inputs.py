@@ -27,6 +27,7 @@ _WANTED = (
     "aspect_ratio_mask",
     "cross_attention_mask",
     "task_inputs",
+    "qformer_input_ids",
     "patch_offsets",
 )
 _MAIN_TEXT = ("input_ids", "attention_mask")

@@ -127,15 +127,23 @@ def _has(model: PreTrainedModel, parameter: str) -> bool:
     return parameter in inspect.signature(type(model).forward).parameters
 
 
+def _pixels_of_a_patch(model: PreTrainedModel) -> int:
+    """What the layer that embeds flat patches takes; from the config where no layer says so."""
+    for name, module in model.named_modules():
+        if "patch_embed" in name and isinstance(module, torch.nn.Linear | torch.nn.Conv2d | torch.nn.Conv3d):
+            return int(module.weight[0].numel())
+    frames = int(setting(model, "temporal_patch_size", default=1))
+    return _channels(model) * frames * _patch(model) ** 2
+
+
 def _pixels(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
-    batch, channels, patch = layout.batch, _channels(model), _patch(model)
+    batch, channels = layout.batch, _channels(model)
     height, width = picture_size(model)
     rows = [_has(model, name) for name in ("image_grid_thw", "grid_thw", "image_grid_hws")]
     if any(rows) or layout.image == "flat":
-        frames = setting(model, "temporal_patch_size", default=1)
-        return torch.randn(batch * GRID * GRID, channels * frames * patch * patch)
+        return torch.randn(batch * GRID * GRID, _pixels_of_a_patch(model))
     if _has(model, "spatial_shapes") or layout.image == "patches":
-        return torch.randn(batch, GRID * GRID, channels * patch * patch)
+        return torch.randn(batch, GRID * GRID, _pixels_of_a_patch(model))
     if layout.image == "stacked":
         return torch.randn(
             batch, int(setting(model, "num_frames", "max_num_tiles", default=1)), channels, height, width
@@ -196,7 +204,9 @@ def _boxes(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
 
 
 def _decoder_ids(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
-    return ids(model, layout.batch, DECODER)
+    """Ids for the decoder; a decoder of audio codes takes one row for each codebook."""
+    codebooks = field_of(getattr(model.config, "decoder", model.config), "num_codebooks")
+    return ids(model, layout.batch * (codebooks or 1), DECODER)
 
 
 def _patches(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
@@ -254,6 +264,7 @@ _MAKERS: dict[str, Any] = {
     "input_features": _mel,
     "input_values": _waveform,
     "audio_values": _waveform,
+    "inputs": _waveform,
     "visual_feats": _visual("feat"),
     "visual_pos": _visual("pos"),
     "past_values": _series,
