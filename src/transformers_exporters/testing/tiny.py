@@ -14,7 +14,7 @@ from transformers.utils import logging as transformers_logging
 
 from ..errors import UnsupportedModelError
 from .tiny_classes import config_class, model_classes
-from .tiny_config import configs_of, field_of, layers_of, shrink
+from .tiny_config import configs_of, layers_of, shrink
 from .tiny_inputs import working_inputs
 from .tiny_plan import LADDER
 
@@ -64,14 +64,11 @@ def tiny_model(model_type: str, *, task: str | None = None, seed: int = 0) -> tu
 
 def _default(wanted: type[PreTrainedConfig], model_type: str) -> PreTrainedConfig:
     try:
-        config = _without_timm(wanted())
+        return _without_timm(wanted())
     except Exception as problem:
         raise UnsupportedModelError(
             f"No tiny {model_type} can be built: {wanted.__name__} has no default ({_line(problem)})."
         ) from problem
-    if field_of(config, "prediction_length") is None and hasattr(config, "prediction_length"):
-        config.prediction_length = 8  # a time series model does not say how far it looks ahead
-    return config
 
 
 def _without_timm(config: PreTrainedConfig) -> PreTrainedConfig:

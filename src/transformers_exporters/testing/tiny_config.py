@@ -16,7 +16,7 @@ from .tiny_fields import field_kind
 from .tiny_plan import Plan
 
 #: Derived by the config class from the layers; given back, the old ones would contradict the new.
-_DERIVED = {"stage_names", "out_features", "_out_features"}
+_DERIVED = {"stage_names", "out_features"}
 
 
 def shrink(config: PreTrainedConfig, plan: Plan) -> PreTrainedConfig:
@@ -65,14 +65,14 @@ class _Tree:
     def shrunk(self, config: PreTrainedConfig) -> PreTrainedConfig:
         sizes = _Sizes(config, self.plan, self._vision)
         changed: dict[str, Any] = {}
-        for name, value in vars(config).items():
+        for name, value in _fields(config).items():
             if isinstance(value, PreTrainedConfig):
                 changed[name] = self.shrunk(value)
             elif isinstance(value, dict):
                 new = {key: self._field(sizes, key, inner) for key, inner in value.items() if isinstance(key, str)}
                 if name != "label2id" and new and new != value:
                     changed[name] = new
-            elif not name.startswith("_") and name not in _DERIVED:
+            elif name not in _DERIVED:
                 new = self._field(sizes, name, value)
                 if new != value:
                     changed[name] = new
@@ -102,7 +102,7 @@ class _Sizes:
 
     def __init__(self, config: PreTrainedConfig, plan: Plan, vision: PreTrainedConfig | None) -> None:
         self._plan = plan
-        fields = {name: value for name, value in vars(config).items() if not name.startswith("_")}
+        fields = _fields(config)
         kinds = {name: field_kind(name) for name in fields}
         self._patch = _patch(config)
         self._head_counts = {v for n, v in fields.items() if kinds[n] == "heads" and _is_size(v)}
@@ -128,10 +128,14 @@ class _Sizes:
         """The new value of a field."""
         if isinstance(value, list | tuple) and self._plan.layers and 2 < self._old_layers == len(value):
             return type(value)(self.field(name, kind, value[index]) for index in self._kept_layers)
-        if kind is None:
-            return value
+        if kind == "period" and _is_size(value) and self._plan.layers:
+            return min(value, 2 if name.endswith("period") else 1)
+        if name == "prediction_length" and value is None:
+            return size.AHEAD
         if name == "head_dim" and value is None and self._divisor is None and self._head_counts:
             return size.HEAD_DIM  # the same as the width over the heads, which not every model works out itself
+        if kind is None:
+            return value
         if kind == "layer_index":
             return self._indices(value)
         if kind == "rotary":
@@ -165,8 +169,9 @@ class _Sizes:
             case "positions":
                 return min(value, size.POSITIONS) if plan.positions else value
             case "window":
-                # A window never larger than the last stage of the small picture.
-                return min(value, 2 if self._hierarchical else size.WINDOW) if plan.positions else value
+                return self._window(value) if plan.positions else value
+            case "queries":
+                return min(value, size.QUERIES)
             case "image":
                 return self._image(value) if plan.positions else value
             case "vocabulary":
@@ -200,6 +205,12 @@ class _Sizes:
         if kind == "heads":
             return value
         return value if value <= 16 and kind != "head_dim" else _divided(value, self._divisor or 1)
+
+    def _window(self, value: int) -> int:
+        """A window in pixels stays whole patches; one in patches is never larger than the last stage of the picture."""
+        if self._patch and value >= 4 * self._patch:
+            return 4 * self._patch
+        return min(value, 2 if self._hierarchical else size.WINDOW)
 
     def _image(self, value: int) -> int:
         if not self._patch:
@@ -246,6 +257,12 @@ class _Sizes:
         if not isinstance(value, int) or isinstance(value, bool):
             return value
         return max(value, -new) if value < 0 else min(value * new // old, new)
+
+
+def _fields(config: PreTrainedConfig) -> dict[str, Any]:
+    """The public fields; `out_indices` of a backbone, which is kept under a private name, among them."""
+    named = {("out_indices" if name == "_out_indices" else name): value for name, value in vars(config).items()}
+    return {name: value for name, value in named.items() if not name.startswith("_")}
 
 
 def layers_of(config: PreTrainedConfig) -> int:

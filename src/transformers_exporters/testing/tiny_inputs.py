@@ -28,6 +28,8 @@ _WANTED = (
     "cross_attention_mask",
     "task_inputs",
     "qformer_input_ids",
+    "visual_feats",
+    "visual_pos",
     "patch_offsets",
 )
 _MAIN_TEXT = ("input_ids", "attention_mask")
@@ -129,6 +131,9 @@ def _choices(model: PreTrainedModel, parameters: dict[str, inspect.Parameter]) -
         ]
         if not image and media:
             options.insert(0, text + main + required + plain)
+    masks = [name for name in ("input_features_mask", "feature_attention_mask", "padding_mask") if name in parameters]
+    if masks:
+        options += [option + masks for option in options]
     seen: set[tuple[str, ...]] = set()
     for option in options:
         names = tuple(dict.fromkeys(option))

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 #: Sizes of the first plan. All widths become equal, so that no projection between two sub-models can mismatch.
 WIDTH, INNER, HEADS, KEY_VALUE_HEADS, HEAD_DIM, ROPE_DIM, RANK = 64, 128, 4, 2, 16, 8, 16
-VOCABULARY, EXPERTS, POSITIONS, WINDOW, IMAGE = 128, 4, 128, 8, 64
+VOCABULARY, EXPERTS, POSITIONS, WINDOW, IMAGE, QUERIES = 128, 4, 128, 8, 64, 16
+#: How far a time series model looks ahead where its default does not say.
+AHEAD = 8
 
 
 @dataclass(frozen=True)

@@ -165,12 +165,18 @@ def _pixel_mask(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
 
 
 def _mel(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
-    bins = setting(model, "num_mel_bins", "feature_size", "input_feat_per_channel", "input_dim", "mel_bins", default=80)
+    bins = setting(model, "num_mel_bins", "feature_size", "input_feat_per_channel", "input_dim", "mel_bins")
+    bins = bins or (80 if layout.audio == "plain" else 128)
     bins = setting(model, "feature_projection_input_dim", default=bins)
     positions = setting(model, "max_source_positions", default=None)
     frames = 2 * positions if positions and positions <= 1500 and layout.audio == "plain" else 100
     shape = (bins, frames) if layout.audio == "plain" else (frames, bins)
     return torch.randn(layout.batch, *((1,) if layout.audio == "channel" else ()), *shape)
+
+
+def _feature_mask(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
+    frames = _mel(model, layout).shape[-1 if layout.audio == "plain" else -2]
+    return torch.ones(layout.batch, frames, dtype=torch.bool)
 
 
 def _waveform(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
@@ -262,6 +268,9 @@ _MAKERS: dict[str, Any] = {
     ),
     "task_inputs": lambda model, layout: ids(model, layout.batch, int(setting(model, "task_seq_len", default=TEXT))),
     "input_features": _mel,
+    "input_features_mask": _feature_mask,
+    "feature_attention_mask": _feature_mask,
+    "padding_mask": lambda model, layout: torch.ones_like(_waveform(model, layout), dtype=torch.bool),
     "input_values": _waveform,
     "audio_values": _waveform,
     "inputs": _waveform,
