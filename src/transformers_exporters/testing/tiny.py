@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import warnings
 from collections.abc import Iterator
@@ -46,20 +47,30 @@ def tiny_model(model_type: str, *, task: str | None = None, seed: int = 0) -> tu
     problem: Exception | None = None
     with _quiet(), torch.random.fork_rng(devices=[]):
         default = _default(wanted, model_type)
-        for model_class in list(model_classes(default, task))[:_MOST_CLASSES]:
+        for model_class in _classes(default, task):
             reasons: list[str] = []
             for plan in LADDER if _layers(default) <= _MOST_LAYERS else LADDER[:-1]:
+                if plan.layers and any(reasons.count(reason) > 2 for reason in reasons):
+                    continue  # the same complaint at three scales, without a number in it, is not about widths
                 try:
                     model = _build(model_class, shrink(default, plan), seed)
                     return model, working_inputs(model)
                 except Exception as raised:  # noqa: BLE001 -- whatever the model's code raises asks for the next plan
                     raised.__traceback__ = None
                     problem = problem or raised
-                    reasons.append(str(raised))
-                if reasons.count(reasons[-1]) > 2 and not re.search(r"\b\d+\b", reasons[-1]):
-                    break  # the same complaint at three scales, without a number in it, is not about sizes
+                    if not re.search(r"\b\d+\b", str(raised)):
+                        reasons.append(str(raised))
     reason = f"{type(problem).__name__}: {_line(problem)}" if problem else "transformers has no model class for it"
     raise UnsupportedModelError(f"No tiny {model_type} can be built ({reason}): export a checkpoint of it instead.")
+
+
+def _classes(config: PreTrainedConfig, task: str | None) -> list[type[PreTrainedModel]]:
+    try:
+        return list(itertools.islice(model_classes(config, task), _MOST_CLASSES))
+    except ImportError as problem:
+        raise UnsupportedModelError(
+            f"No tiny {config.model_type} can be built ({_line(problem)}): install the package that its code needs."
+        ) from problem
 
 
 def _default(wanted: type[PreTrainedConfig], model_type: str) -> PreTrainedConfig:

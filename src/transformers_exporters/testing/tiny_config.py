@@ -51,6 +51,7 @@ class _Tree:
         self.plan = plan
         self._configs = list(configs_of(config))
         self._ids = _token_ids(self._configs)
+        self._free_id = next(one for one in range(size.VOCABULARY - 1, 0, -1) if one not in self._ids.values())
         # The tower whose layers are meant by indices in a config that has no layers.
         self._vision = next((part for part in self._configs if "vi" in part.model_type and layers_of(part)), None)
         self._image_scale = next(
@@ -78,7 +79,7 @@ class _Tree:
                     changed[name] = new
         if parts := _implied_sections(config):
             rope = changed.get("rope_parameters", config.rope_parameters)
-            changed["rope_parameters"] = {**rope, "mrope_section": sizes.sections(parts)}
+            changed["rope_parameters"] = {**rope, "mrope_section": sizes.sections(parts, _rotated(config, rope))}
         return _rebuilt(config, changed)
 
     def _field(self, sizes: _Sizes, name: str, value: Any) -> Any:
@@ -86,6 +87,8 @@ class _Tree:
             return {key: self._field(sizes, key, inner) for key, inner in value.items()}
         kind = field_kind(name)
         if kind == "token":
+            if value is None and name in ("image_token_id", "image_token_index") and self.plan.vocabulary:
+                return self._free_id  # a model that mixes pictures into text, whose checkpoints bring the token
             return self._token(value) if self.plan.vocabulary else value
         if kind == "image_tokens" and isinstance(value, int):
             return max(1, round(value * self._image_scale**2)) if self.plan.positions else value
@@ -130,6 +133,8 @@ class _Sizes:
             return type(value)(self.field(name, kind, value[index]) for index in self._kept_layers)
         if kind == "period" and _is_size(value) and self._plan.layers:
             return min(value, 2 if name.endswith("period") else 1)
+        if name == "vocab_size" and value is None:
+            return size.VOCABULARY
         if name == "prediction_length" and value is None:
             return size.AHEAD
         if name == "head_dim" and value is None and self._divisor is None and self._head_counts:
@@ -197,6 +202,8 @@ class _Sizes:
                 return size.HEAD_DIM
             case "rank":
                 return min(value, size.RANK)
+            case "half_width":
+                return size.WIDTH // 2
             case "inner":
                 return min(value, size.INNER)
         return value if value <= 16 else size.WIDTH
@@ -235,9 +242,9 @@ class _Sizes:
             return max(self._old_head // self._divisor, 1)
         return size.HEAD_DIM if self._rope is None else size.ROPE_DIM
 
-    def sections(self, parts: Sequence[int]) -> list[int]:
-        """`parts` as the shares of the rotated half of a new head."""
-        return _shared_out(parts, max(self._new_head() // 2, len(parts)))
+    def sections(self, parts: Sequence[int], rotated: float) -> list[int]:
+        """`parts` as the shares of half of what is `rotated` of a new head."""
+        return _shared_out(parts, max(int(self._new_head() * rotated) // 2, len(parts)))
 
     def _head_of(self, config: PreTrainedConfig) -> int:
         """The size of one head: given (the rotated part where heads have two parts), or the width over the heads."""
@@ -353,6 +360,11 @@ def _implied_sections(config: PreTrainedConfig) -> list[int] | None:
     modeling = sys.modules.get(type(config).__module__.replace(".configuration_", ".modeling_"))
     found = re.search(r"get\(\s*.mrope_section.,\s*\[([\d, ]+)\]", inspect.getsource(modeling)) if modeling else None
     return [int(part) for part in found[1].split(",")] if found else None
+
+
+def _rotated(config: PreTrainedConfig, rope: dict[str, Any]) -> float:
+    factor = rope.get("partial_rotary_factor") or field_of(config, "partial_rotary_factor")
+    return float(factor or 1.0)
 
 
 def _rebuilt(config: PreTrainedConfig, changed: dict[str, Any]) -> PreTrainedConfig:

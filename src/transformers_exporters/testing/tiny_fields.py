@@ -11,7 +11,8 @@ _KINDS = (
     ("token", r"(token_(id|ids|index)|suppress_tokens)$"),
     ("keep", r"^(num|n|max|min)_.*tokens?$|tokens_per_second"),
     ("image_tokens", r"tokens_per_(image|frame)|image_seq(uence)?_len(gth)?$"),
-    ("vocabulary", r"vocab"),
+    ("vocabulary", r"vocab|^num_\w+_labels$"),
+    ("half_width", r"^num_pos(ition)?_feats?$"),
     ("queries", r"^num_(object_)?queries$"),
     ("period", r"_layer_(period|offset)$"),
     ("width", r"^(n|num)_(embd|filters|hidden)$|^n_(embed|model)$"),
@@ -44,7 +45,7 @@ _KINDS = (
     ("keep", r"d_conv$|conv_width|^feature_size$|^input_|hop|fft|scale|topk|step"),
     ("rank", r"rank$|d_state|state_size|state_dim|lora_"),
     ("inner", r"intermediate|ffn|mlp|d_ff|inner|feed_?forward|^dff$"),
-    ("width", r"hidden|dim|width|size|channels|units|embd|embed|d_model|filters|features|planes"),
+    ("width", r"hidden|dim|width|size|channel|units|embd|embed|d_model|filters|features|planes"),
 )
 _COMPILED = [(kind, re.compile(pattern)) for kind, pattern in _KINDS]
 

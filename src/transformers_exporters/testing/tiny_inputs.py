@@ -149,6 +149,7 @@ def _layouts(names: list[str]) -> Iterator[Layout]:
     yield Layout()
     if has_image:
         yield Layout(image="stacked")
+        yield Layout(image="pair")
         yield Layout(image="patches")
         yield Layout(image="flat")
     if has_audio:

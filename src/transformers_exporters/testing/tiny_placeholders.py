@@ -74,7 +74,7 @@ def _mixed(
 
 def _vectors(model: PreTrainedModel, method: str, inputs: dict[str, Any]) -> int:
     """How many vectors the tower gives for all rows together; 0 where the model has no such method."""
-    encode = getattr(model, method, None) or getattr(getattr(model, "model", None), method, None)
+    encode = next((getattr(module, method) for module in model.modules() if hasattr(module, method)), None)
     if encode is None:
         return 0
     accepted = inspect.signature(encode).parameters

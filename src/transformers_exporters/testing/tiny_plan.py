@@ -42,5 +42,5 @@ LADDER = (
     Plan(divisor=8, positions=False, vocabulary=False),
     Plan(divisor=2, list_divisor=2, positions=False),
     Plan(divisor=1, list_divisor=1, positions=False, vocabulary=False),
-    Plan(divisor=1, list_divisor=1, layers=False, positions=False, vocabulary=False),
+    Plan(divisor=8, layers=False, positions=False),
 )

@@ -24,7 +24,7 @@ class Layout:
     """How ambiguous inputs are laid out.
 
     Attributes:
-        image: `"picture"` [batch, channels, height, width]; `"stacked"` with an axis of pictures or frames after batch;
+        image: `"pair"` [batch, 2, channels, height, width]; `"picture"` [batch, channels, height, width]; `"stacked"` with an axis of pictures or frames after batch;
             `"patches"` [batch, patches, pixels of a patch]; `"flat"` the same without a batch axis.
         audio: `"plain"` [batch, bins, frames] or [batch, samples]; `"time_first"` [batch, frames, bins];
             `"channel"` [batch, 1, samples].
@@ -144,6 +144,8 @@ def _pixels(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
         return torch.randn(batch * GRID * GRID, _pixels_of_a_patch(model))
     if _has(model, "spatial_shapes") or layout.image == "patches":
         return torch.randn(batch, GRID * GRID, _pixels_of_a_patch(model))
+    if layout.image == "pair":
+        return torch.randn(batch, 2, channels, height, width)
     if layout.image == "stacked":
         return torch.randn(
             batch, int(setting(model, "num_frames", "max_num_tiles", default=1)), channels, height, width
