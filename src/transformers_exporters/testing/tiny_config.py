@@ -133,6 +133,8 @@ class _Sizes:
             return type(value)(self.field(name, kind, value[index]) for index in self._kept_layers)
         if kind == "period" and _is_size(value) and self._plan.layers:
             return min(value, 2 if name.endswith("period") else 1)
+        if name == "num_key_value_heads" and value is None and self._divisor is None and self._head_counts:
+            return size.HEADS
         if name == "vocab_size" and value is None:
             return size.VOCABULARY
         if name == "prediction_length" and value is None:
@@ -368,10 +370,17 @@ def _rotated(config: PreTrainedConfig, rope: dict[str, Any]) -> float:
 
 
 def _rebuilt(config: PreTrainedConfig, changed: dict[str, Any]) -> PreTrainedConfig:
-    """A config of the same class with `changed` fields, through the class, which derives the rest anew.
+    """A config of the same class with `changed` fields, through the class, which derives and checks the rest anew.
 
-    Fields that the class computes from others stand last in `changed` with their old relation, and are set again only
-    where the class does not take them.
+    What a parent's default gave this config beside the class's own defaults (the stages that a backbone hands out) stays.
     """
-    base = {name: value for name, value in vars(config).items() if isinstance(value, PreTrainedConfig)}
-    return type(config)(**copy.deepcopy({**base, **changed}))
+    try:
+        usual = _fields(type(config)())
+    except (ValueError, TypeError, AttributeError):  # a class without defaults: all its fields are the parent's
+        usual = {}
+    kept = {
+        name: value
+        for name, value in _fields(config).items()
+        if name not in _DERIVED and (isinstance(value, PreTrainedConfig) or name not in usual or usual[name] != value)
+    }
+    return type(config)(**copy.deepcopy({**kept, **changed}))

@@ -27,6 +27,8 @@ _WANTED = (
     "aspect_ratio_mask",
     "cross_attention_mask",
     "task_inputs",
+    "image_attention_mask",
+    "image_merge_sizes",
     "qformer_input_ids",
     "visual_feats",
     "visual_pos",

@@ -268,6 +268,9 @@ _MAKERS: dict[str, Any] = {
     "cross_attention_mask": lambda model, layout: torch.ones(
         layout.batch, TEXT, 1, int(setting(model, "max_num_tiles", default=1)), dtype=torch.int64
     ),
+    "merge_sizes": lambda model, layout: torch.ones(layout.batch, dtype=torch.int64),
+    "image_merge_sizes": lambda model, layout: torch.ones(layout.batch, dtype=torch.int64),
+    "image_attention_mask": lambda model, layout: torch.ones(layout.batch, TEXT, 1, dtype=torch.int64),
     "task_inputs": lambda model, layout: ids(model, layout.batch, int(setting(model, "task_seq_len", default=TEXT))),
     "input_features": _mel,
     "input_features_mask": _feature_mask,
