@@ -39,7 +39,7 @@ def _takes_number(target: Any) -> bool:
 WORKAROUND = Workaround(
     reason="onnxscript's translations of the `.Scalar` overloads take Python numbers only, those of `.Tensor` take either; seen in "
     "EfficientLoFTR and in Fourier transforms over a dynamic axis.",
-    upstream="none found: onnxscript 0.7.2, float() of a SymbolicTensor.",
+    upstream="none: no report found; onnxscript 0.7.2, float() of a SymbolicTensor.",
     targets=("aten.mul.Scalar", "aten.remainder.Scalar"),
     apply=take_tensor_overloads,
 )

@@ -53,7 +53,7 @@ def apply(program: ExportedProgram) -> int:
 WORKAROUND = Workaround(
     reason="ExecuTorch's portable convolution takes one or two axes and XNNPACK's two: a Conv3d exports and fails when it is "
     "run (error 0x12); seen in the patch embeddings of video models.",
-    upstream="none found: executorch 1.5.1, kernels/portable/cpu/op_convolution.cpp checks for 3 or 4 axes.",
+    upstream="none: no report found; executorch 1.5.1, kernels/portable/cpu/op_convolution.cpp checks for 3 or 4 axes.",
     targets=("aten.conv3d.default",),
     apply=apply,
 )

@@ -31,7 +31,7 @@ def apply(program: ExportedProgram) -> int:
 WORKAROUND = Workaround(
     reason="XNNPACK's delegate ignores `approximate` and computes the exact GELU, 4.7e-4 away; seen in every model with "
     "`gelu_pytorch_tanh` or `gelu_new` written as the op (Gemma, SigLIP, GPT-2 variants).",
-    upstream="none found: executorch 1.5.1, backends/xnnpack/operators/op_gelu.py reads the input only.",
+    upstream="none: no report found; executorch 1.5.1, backends/xnnpack/operators/op_gelu.py reads the input only.",
     targets=("aten.gelu.default",),
     apply=apply,
 )

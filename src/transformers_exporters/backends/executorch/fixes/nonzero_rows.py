@@ -30,7 +30,7 @@ def apply(program: ExportedProgram) -> int:
 WORKAROUND = Workaround(
     reason="torch traces `nonzero` with column-major strides and ExecuTorch's kernel fills it row by row: with several axes "
     "every index lands in another place, and with one the kernels that read it refuse its strides (error 0x12).",
-    upstream="none found: executorch 1.5.1, kernels/portable/cpu/op_nonzero.cpp writes without regard to the dim order.",
+    upstream="none: no report found; executorch 1.5.1, kernels/portable/cpu/op_nonzero.cpp writes without regard to the dim order.",
     targets=("aten.nonzero.default",),
     apply=apply,
 )

@@ -24,7 +24,7 @@ def _has_no_bias(node: Node) -> bool:
 WORKAROUND = Workaround(
     reason="onnxscript makes up a bias of shape [channels, 2] for a conv3d that has none, which ONNX Runtime refuses when it runs; "
     "seen in the patch embedding of Qwen2-VL.",
-    upstream="none found: onnxscript 0.7.2, function_libs/torch_lib/ops/core.py, aten_conv3d concatenates 2 to the bias's shape.",
+    upstream="none: no report found; onnxscript 0.7.2, function_libs/torch_lib/ops/core.py, aten_conv3d concatenates 2 to the bias's shape.",
     targets=("aten.conv3d.default",),
     apply=apply,
 )
