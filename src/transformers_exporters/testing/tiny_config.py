@@ -135,6 +135,8 @@ class _Sizes:
             return min(value, 2 if name.endswith("period") else 1)
         if name == "num_key_value_heads" and value is None and self._divisor is None and self._head_counts:
             return size.HEADS
+        if kind == "per_token" and value is None:
+            return 2
         if name == "vocab_size" and value is None:
             return size.VOCABULARY
         if name == "prediction_length" and value is None:
@@ -319,6 +321,12 @@ def _layers_to_keep(fields: dict[str, Any], kinds: dict[str, str | None], layers
     for index in range(layers):
         seen.setdefault(repr([values[index] for values in a_layer]), index)
     named = [len(v) for n, v in fields.items() if kinds[n] == "layer_index" and isinstance(v, list | tuple)]
+    # A short list of kinds is a pattern that repeats over the layers (`block_types`).
+    named += [
+        len(v)
+        for n, v in fields.items()
+        if n.endswith(("_types", "_pattern")) and isinstance(v, list | tuple) and len(set(map(str, v))) > 1
+    ]
     wanted = min(layers, max([2, *(count for count in named if count <= 4)]))
     kept = sorted(seen.values())[:6]
     for index in range(layers):

@@ -6,6 +6,9 @@ import re
 
 # The first pattern that matches decides. A name that none matches is left as it is.
 _KINDS = (
+    ("per_token", r"experts_per_tok"),
+    ("groups", r"^num_expert_groups?$"),
+    ("layers", r"block_repeats$"),
     ("keep", r"^(num_labels|chunk_size_feed_forward|type_vocab_size|.*sampling_rate|.*codebook_size|.*num_mel_bins)$"),
     ("keep", r"(kernel|stride|dilation|groups?_size|group_norm|ratio|_bins|merge|pool|tile|grid|quantile|crop|batch)"),
     ("token", r"(token_(id|ids|index)|suppress_tokens)$"),

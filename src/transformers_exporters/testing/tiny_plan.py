@@ -41,6 +41,6 @@ LADDER = (
     Plan(divisor=4, list_divisor=4),
     Plan(divisor=8, positions=False, vocabulary=False),
     Plan(divisor=2, list_divisor=2, positions=False),
-    Plan(divisor=1, list_divisor=1, positions=False, vocabulary=False),
+    Plan(divisor=1, list_divisor=1, vocabulary=False),
     Plan(divisor=8, layers=False, positions=False),
 )
