@@ -125,7 +125,9 @@ def _layers(config: PreTrainedConfig) -> int:
 
 
 def _line(problem: Exception) -> str:
-    return (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200].rstrip(".")
+    """The message on one line; its first two lines, as validators put the reason into the second."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()] or [type(problem).__name__]
+    return " ".join(lines[:2])[:240].rstrip(".")
 
 
 @contextlib.contextmanager

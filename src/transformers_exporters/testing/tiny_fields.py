@@ -27,7 +27,10 @@ _KINDS = (
     ("groups", r"^n_group$"),
     ("dense_first", r"first_k_dense"),
     ("rope_dim", r"rope_head_dim"),
-    ("head_dim", r"head_?(dim|size|width)s?$|headdim|^d_kv$|kv_channels|dim_head$|dim_per_head|channels_per_head"),
+    (
+        "head_dim",
+        r"(^|_)d_head$|head_?(dim|size|width)s?$|headdim|^d_kv$|kv_channels|dim_head$|dim_per_head|channels_per_head",
+    ),
     ("rotary", r"^rotary_(dim|ndims)$|^mrope_section$|(long|short)_factor$"),
     ("heads", r"(heads?|n_head|num_query_groups)(_per_layer|_per_stage)?$|^multi_query_group_num$"),
     ("layer_index", r"(indexes|indices|indexs|_idxs?|layer_ids?|feature_layers?|selected_layers)$|_only_layers$"),
