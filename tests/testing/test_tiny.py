@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from transformers_exporters.errors import InputError
-from transformers_exporters.testing.tiny import tiny_model
+from transformers_exporters.testing import tiny_model
 
 # Model type, and inputs that have to be among those that were made.
 KINDS = {

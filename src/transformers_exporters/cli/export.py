@@ -96,7 +96,7 @@ def _model(
             raise ConfigError(f"Give either a checkpoint or --tiny, not both: leave out {checkpoint!r}.")
         if load["gguf_file"] is not None:
             raise ConfigError("--gguf-file belongs to a checkpoint: leave it out with --tiny.")
-        from ..testing.tiny import tiny_model
+        from ..testing import tiny_model
 
         model, inputs = tiny_model(tiny)
         if load["dtype"] is not None:

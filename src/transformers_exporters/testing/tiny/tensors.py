@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from .tiny_config import configs_of, field_of
-from .tiny_fields import field_kind
+from .config import configs_of, field_of
+from .fields import field_kind
 
 # Odd lengths that no config is likely to hold, so that no axis looks like a constant of the model.
 TEXT, DECODER, PADDING = 11, 7, 3

@@ -13,11 +13,11 @@ import torch
 from transformers import PreTrainedConfig, PreTrainedModel, ResNetConfig
 from transformers.utils import logging as transformers_logging
 
-from ..errors import UnsupportedModelError
-from .tiny_classes import config_class, model_classes
-from .tiny_config import configs_of, layers_of, shrink
-from .tiny_inputs import working_inputs
-from .tiny_plan import LADDER
+from ...errors import UnsupportedModelError
+from .classes import config_class, model_classes
+from .config import configs_of, layers_of, shrink
+from .inputs import working_inputs
+from .plan import LADDER
 
 #: A model above this is not tiny any more; the ladder goes on.
 _MOST_PARAMETERS = 40_000_000

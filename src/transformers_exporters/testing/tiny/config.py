@@ -11,9 +11,9 @@ from typing import Any, TypeGuard
 
 from transformers import PreTrainedConfig
 
-from . import tiny_plan as size
-from .tiny_fields import field_kind
-from .tiny_plan import Plan
+from . import plan as size
+from .fields import field_kind
+from .plan import Plan
 
 #: Derived by the config class from the layers; given back, the old ones would contradict the new.
 _DERIVED = {"stage_names", "out_features"}

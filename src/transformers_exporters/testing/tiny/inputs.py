@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from .tiny_placeholders import with_placeholders
-from .tiny_tensors import Layout, tensor_for
+from .placeholders import with_placeholders
+from .tensors import Layout, tensor_for
 
 #: Optional parameters that a forward wants although its signature gives them a default; passed when it has them.
 _WANTED = (

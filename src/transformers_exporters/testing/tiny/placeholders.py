@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from .tiny_tensors import PADDING, TEXT, Layout, ids, setting
+from .tensors import PADDING, TEXT, Layout, ids, setting
 
 # Medium, the inputs that carry it, the method of the model that encodes it, and the config's names of the placeholder.
 _MEDIA = (

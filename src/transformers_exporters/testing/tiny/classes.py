@@ -13,7 +13,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.models.auto import modeling_auto
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 
-from ..errors import InputError
+from ...errors import InputError
 
 #: Heads in the order of preference; what is not named comes after, in the library's order, and the bare model last.
 _PREFERRED = (
