@@ -38,7 +38,7 @@ FORMATS = ("dynamo", "onnx", "openvino", "executorch")
 TOKENS = 16
 # Scores may differ by this much of the largest score of their step.
 TOLERANCE = 1e-3
-RESULTS = Path("build/generation.jsonl")
+RESULTS = Path(__file__).parent / "results" / "generation.jsonl"
 TABLE = Path(__file__).parent.parent / "docs" / "generation-coverage.md"
 _PACKAGES = ("transformers-exporters", "torch", "transformers", "onnxruntime", "openvino", "executorch")
 
