@@ -23,7 +23,7 @@ class Mysterious(torch.nn.Module):
 
 
 def test_an_unknown_op_is_named_with_its_component_and_line() -> None:
-    with pytest.raises(LoweringError, match=r"'model'.*exporters_test\.mystery\.default.*test_lower\.py:\d+"):
+    with pytest.raises(LoweringError, match=r"exporters_test\.mystery\.default in 'model'.*test_lower\.py:\d+"):
         OpenVINOExporter().export(Mysterious(), {"x": torch.randn(2, 3)}, OpenVINOConfig())
 
 
