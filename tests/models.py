@@ -5,7 +5,7 @@ from typing import Any
 import torch
 import transformers
 
-_BASE = {
+DECODER = {
     "vocab_size": 128,
     "hidden_size": 64,
     "intermediate_size": 96,
@@ -18,7 +18,7 @@ _BASE = {
     "eos_token_id": 2,
 }
 
-# name -> (model class, fields beyond or instead of _BASE; None removes one)
+# name -> (model class, fields beyond or instead of DECODER; None removes one)
 _DECODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("LlamaForCausalLM", {}),
     "qwen3": ("Qwen3ForCausalLM", {"head_dim": 32}),
@@ -58,7 +58,7 @@ def decoder(name: str, **fields: Any) -> Any:
     class_name, own = _DECODERS[name]
     cls = getattr(transformers, class_name)
     torch.manual_seed(0)
-    return cls(cls.config_class(**{**_BASE, **own, **fields})).eval()
+    return cls(cls.config_class(**{**DECODER, **own, **fields})).eval()
 
 
 def bert(**fields: Any) -> Any:
@@ -157,7 +157,7 @@ def llava() -> Any:
     vision = transformers.CLIPVisionConfig(
         hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, image_size=8, patch_size=2
     )
-    text = transformers.LlamaConfig(**_BASE)
+    text = transformers.LlamaConfig(**DECODER)
     config = transformers.LlavaConfig(vision_config=vision, text_config=text, image_token_index=5, image_token_id=5)
     model = transformers.LlavaForConditionalGeneration(config).eval()
     model.generation_config.pad_token_id, model.generation_config.eos_token_id = 0, 2

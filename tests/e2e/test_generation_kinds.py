@@ -7,21 +7,9 @@ import torch
 import transformers
 
 import transformers_exporters as te
-from models import ids, left_padded, llava, mamba
+from models import DECODER, ids, left_padded, llava, mamba
 
 GREEDY = {"max_new_tokens": 8, "do_sample": False}
-TEXT = {
-    "vocab_size": 128,
-    "hidden_size": 64,
-    "intermediate_size": 96,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 512,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
 VISION = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
 
 
@@ -132,7 +120,7 @@ def test_any_number_of_images_in_a_prompt(tmp_path):
 def packed_vision(name):
     torch.manual_seed(0)
     rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}
-    text = {**TEXT, "rope_parameters": rope}
+    text = {**DECODER, "rope_parameters": rope}
     tokens = {"image_token_id": 5, "video_token_id": 6, "vision_start_token_id": 3, "vision_end_token_id": 4}
     vision = {"depth": 2, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2, "intermediate_size": 64}
     if name == "qwen2_vl":

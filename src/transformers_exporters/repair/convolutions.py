@@ -49,7 +49,7 @@ def _arguments(node: Node) -> tuple[Any, ...] | None:
     given.update(node.kwargs)
     if given["input"].meta["val"].dim() != axes + 2:
         return None
-    stride, dilation = _per_axis(given["stride"], axes), _per_axis(given["dilation"], axes)
+    stride, dilation = per_axis(given["stride"], axes), per_axis(given["dilation"], axes)
     padding: Any = given["padding"]
     if isinstance(padding, str):
         kernel = given["weight"].meta["val"].shape[2:]
@@ -58,8 +58,8 @@ def _arguments(node: Node) -> tuple[Any, ...] | None:
             return None
         padding = [size // 2 for size in total]
     transposed = node.target in _TRANSPOSED
-    extra = _per_axis(given["output_padding"], axes) if transposed else [0] * axes
-    border = _per_axis(padding, axes)
+    extra = per_axis(given["output_padding"], axes) if transposed else [0] * axes
+    border = per_axis(padding, axes)
     return (
         given["input"],
         given["weight"],
@@ -73,6 +73,7 @@ def _arguments(node: Node) -> tuple[Any, ...] | None:
     )
 
 
-def _per_axis(value: Any, axes: int) -> list[Any]:
+def per_axis(value: Any, axes: int) -> list[Any]:
+    """An op's argument as one value an axis: it may be given as a number or as a list of one."""
     values = list(value) if isinstance(value, list | tuple) else [value]
     return values * axes if len(values) == 1 else values

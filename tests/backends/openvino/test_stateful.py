@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from models import decoder
 from transformers_exporters import OpenVINOConfig, OpenVINOExporter
 from transformers_exporters.errors import InputError
 from transformers_exporters.verification import verify
@@ -110,22 +111,7 @@ def test_a_state_can_be_taken_and_put_back(decode: Any) -> None:
 
 @pytest.fixture(scope="module")
 def mistral() -> torch.nn.Module:
-    from transformers import MistralConfig, MistralForCausalLM
-
-    torch.manual_seed(1)
-    config = MistralConfig(
-        vocab_size=128,
-        hidden_size=64,
-        intermediate_size=96,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        sliding_window=8,
-        pad_token_id=0,
-        bos_token_id=1,
-        eos_token_id=2,
-    )
-    return MistralForCausalLM(config).eval()
+    return decoder("mistral")
 
 
 @pytest.fixture(scope="module", params=["llama", "mistral"])

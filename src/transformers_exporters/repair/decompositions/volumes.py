@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from torch import Tensor
 from torch.nn import functional as F
 
-
-def _three(value: Any) -> list[int]:
-    values = list(value) if isinstance(value, list | tuple) else [value]
-    return values * 3 if len(values) == 1 else values
+from ..convolutions import per_axis
 
 
 def _separately(x: Tensor, plane: Callable[[Tensor], Tensor], line: Callable[[Tensor], Tensor]) -> Tensor:
@@ -34,8 +30,8 @@ def avg_pool3d(
     divisor: int | None = None,
 ) -> Tensor:
     """The mean of means: all windows have the same size unless the border is left out of the count."""
-    k, p = _three(kernel), _three(padding)
-    s = _three(stride) if stride else k
+    k, p = per_axis(kernel, 3), per_axis(padding, 3)
+    s = per_axis(stride, 3) if stride else k
     if ceil or divisor is not None or (not include_pad and any(p)):
         raise NotImplementedError
     return _separately(
@@ -54,8 +50,8 @@ def max_pool3d(
     ceil: bool = False,
 ) -> Tensor:
     """The largest of the largest."""
-    k, p, d = _three(kernel), _three(padding), _three(dilation)
-    s = _three(stride) if stride else k
+    k, p, d = per_axis(kernel, 3), per_axis(padding, 3), per_axis(dilation, 3)
+    s = per_axis(stride, 3) if stride else k
     return _separately(
         x,
         lambda t: F.max_pool2d(t, k[1:], s[1:], p[1:], d[1:], ceil),

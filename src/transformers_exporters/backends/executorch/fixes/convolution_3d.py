@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.export import ExportedProgram
 from torch.nn import functional as F
 
+from ....repair.convolutions import per_axis
 from ....repair.inline import inline, substitute
 from ....workarounds import Workaround
-
-
-def _three(value: Any) -> list[int]:
-    values = list(value) if isinstance(value, list | tuple) else [value]
-    return values * 3 if len(values) == 1 else values
 
 
 def _by_planes(
@@ -29,7 +24,7 @@ def _by_planes(
     groups: int = 1,
 ) -> Tensor:
     """x: [batch, channels, depth, height, width]; weight: [out, channels / groups, depth, height, width]."""
-    (sd, *s), (pd, *p), (dd, *d) = _three(stride), _three(padding), _three(dilation)
+    (sd, *s), (pd, *p), (dd, *d) = per_axis(stride, 3), per_axis(padding, 3), per_axis(dilation, 3)
     taps = weight.shape[2]
     depth = (x.shape[2] + 2 * pd - dd * (taps - 1) - 1) // sd + 1
     planes = torch.arange(depth, device=x.device).unsqueeze(1) * sd + torch.arange(taps, device=x.device) * dd - pd
