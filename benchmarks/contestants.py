@@ -110,6 +110,9 @@ def open_peer(directory: Path) -> tuple[dict[str, Call], set[str], str]:
     return dict(exported.runners), set(kwargs["names"]), kwargs["cache"]
 
 
+OPEN: Mapping[str, Callable[[Path], tuple[dict[str, Call], set[str], str]]] = {"ours": open_ours, "peer": open_peer}
+
+
 def open_eager(checkpoint: Path) -> tuple[dict[str, Call], set[str], str]:
     """The same of the model itself."""
     model = _eager(checkpoint, generation=True)

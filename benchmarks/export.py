@@ -2,7 +2,9 @@
 
 usage: python benchmarks/export.py [--models smollm2,minilm] [--formats onnx] [--rounds 3] [--json FILE]
 
-The packages take turns, each export in a forked child of its own. Ratios are ours ÷ peer: below 1 is less.
+The packages take turns, each export in a forked child of its own. Ratios are ours ÷ peer: below 1 is less. Each
+artifact is then reloaded, in another child, and called with the inputs that it was exported with; `difference from eager`
+is the largest absolute difference of its logits (or last hidden state) from the model's own.
 """
 
 from __future__ import annotations
@@ -18,9 +20,13 @@ import onnxscript  # noqa: F401 - imported before the fork, so that no case pays
 import torch
 from rich.console import Console
 from rich.table import Table
-from transformers import exporters  # noqa: F401 - the same
+from transformers import (
+    AutoConfig,
+    DynamicCache,
+    exporters,  # noqa: F401 - the same
+)
 
-from contestants import EXPORT
+from contestants import EXPORT, OPEN, open_eager, open_eager_encoder, sample_inputs
 from isolated import in_child, size_of, write_report
 from transformers_exporters.testing.checkpoints import cache_directory, minilm, smollm2, tiny_chat_model
 
@@ -31,12 +37,44 @@ MODELS = {
 }
 
 
-def measure(who: str, checkpoint: Path, format: str, *, generation: bool) -> dict[str, Any]:
-    """One export into a temporary directory, in this process."""
+def measure(who: str, checkpoint: Path, directory: Path, format: str, *, generation: bool) -> dict[str, Any]:
+    """One export, in this process."""
+    seconds = EXPORT[who](checkpoint, directory, format, generation=generation)
+    return {"seconds": seconds, "bytes": size_of(directory)}
+
+
+def difference(who: str, checkpoint: Path, directory: Path, *, generation: bool) -> dict[str, float]:
+    """Largest absolute difference of the reloaded artifact from the model, at the last token of a generative model, at every token of others."""
+    inputs = sample_inputs(checkpoint, generation=generation)
+    eager = open_eager if generation else open_eager_encoder
+    component, name = ("prefill", "logits") if generation else ("model", "last_hidden_state")
+    kept = inputs["attention_mask"].bool()
+    if generation:
+        inputs["position_ids"] = (kept.cumsum(-1) - 1).clamp(min=0)
+    with torch.no_grad():
+        components, names, cache = OPEN[who](directory)
+        call = components.get(component) or next(iter(components.values()))
+        given: dict[str, Any] = dict(inputs)
+        if generation:
+            given = {key: value for key, value in given.items() if key in names} | {"use_cache": True}
+        if generation and who == "peer":  # its prefill takes the empty cache that the model would have made
+            given[cache] = DynamicCache(config=AutoConfig.from_pretrained(checkpoint))
+        rows = (slice(None), -1) if generation else kept  # a prefill of ours gives the last row's logits
+        ours = call(**given)[name][rows]
+        theirs = eager(checkpoint)[0][component](**inputs)[name][rows]
+    return {"difference": float((ours - theirs).abs().max())}
+
+
+def one_case(who: str, checkpoint: Path, format: str, *, generation: bool) -> dict[str, Any]:
+    """Export, then compare, each in a child of its own. An artifact that does not run has no `difference`."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch) / "artifact"
-        seconds = EXPORT[who](checkpoint, directory, format, generation=generation)
-        return {"seconds": seconds, "bytes": size_of(directory)}
+        case = in_child(functools.partial(measure, who, checkpoint, directory, format, generation=generation))
+        try:
+            compared = in_child(functools.partial(difference, who, checkpoint, directory, generation=generation))
+        except RuntimeError:
+            return {**case, "difference": float("nan")}
+    return {**case, "difference": compared["difference"]}
 
 
 def main() -> None:
@@ -61,7 +99,7 @@ def main() -> None:
             runs: dict[str, list[dict[str, Any]]] = {who: [] for who in EXPORT}
             for round_number in range(given.rounds):
                 for who in EXPORT:
-                    case = in_child(functools.partial(measure, who, checkpoint, format, generation=generation))
+                    case = one_case(who, checkpoint, format, generation=generation)
                     runs[who].append(case)
                     cases.append({"model": model, "format": format, "who": who, "round": round_number, **case})
             for name, unit, value in (
@@ -71,6 +109,7 @@ def main() -> None:
                 ("peak memory", "MB", lambda case: case["peak_bytes"] / 1e6),
                 ("peak memory above the imports", "MB", lambda c: (c["peak_bytes"] - c["start_bytes"]) / 1e6),
                 ("artifact", "MB", lambda case: case["bytes"] / 1e6),
+                ("difference from eager", "e-6", lambda case: case["difference"] * 1e6),
             ):
                 ours, peer = (statistics.median(map(value, runs[who])) for who in ("ours", "peer"))
                 ratios[f"{model}/{format}/{name}"] = ours / peer
