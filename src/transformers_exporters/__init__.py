@@ -40,6 +40,14 @@ if TYPE_CHECKING:
     from .hf.exported import ExportedModel as ExportedModel
     from .hf.pytrees import register_pytree_node as register_pytree_node
     from .prepare.split import decompose_for_generation as decompose_for_generation
+    from .quantize.contract import Calibration as Calibration
+    from .quantize.contract import Quantizer as Quantizer
+    from .quantize.nncf_onnx import NNCFOnnxQuantizer as NNCFOnnxQuantizer
+    from .quantize.nncf_openvino import NNCFOpenVINOQuantizer as NNCFOpenVINOQuantizer
+    from .quantize.nncf_torch_fx import NNCFTorchFXQuantizer as NNCFTorchFXQuantizer
+    from .quantize.onnxruntime import OnnxRuntimeQuantizer as OnnxRuntimeQuantizer
+    from .quantize.pt2e import PT2EQuantizer as PT2EQuantizer
+    from .quantize.torchao import TorchaoQuantizer as TorchaoQuantizer
     from .verification import verify as verify
 
 #: Where each public name lives: module -> names. The one list of what is public.
@@ -74,6 +82,13 @@ _PUBLIC = {
     ".hf.exported": ("ExportedModel",),
     ".prepare.split": ("decompose_for_generation",),
     ".hf.pytrees": ("register_pytree_node",),
+    ".quantize.contract": ("Calibration", "Quantizer"),
+    ".quantize.nncf_onnx": ("NNCFOnnxQuantizer",),
+    ".quantize.nncf_openvino": ("NNCFOpenVINOQuantizer",),
+    ".quantize.nncf_torch_fx": ("NNCFTorchFXQuantizer",),
+    ".quantize.onnxruntime": ("OnnxRuntimeQuantizer",),
+    ".quantize.pt2e": ("PT2EQuantizer",),
+    ".quantize.torchao": ("TorchaoQuantizer",),
     ".verification": ("verify",),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}

@@ -50,12 +50,10 @@ class ExportConfig:
         if isinstance(self.disabled_workarounds, str):
             raise ConfigError("disabled_workarounds must be a sequence of ids, not one string.")
         self.disabled_workarounds = tuple(self.disabled_workarounds)
-        supported = getattr(self.quantizer, "formats", None)
-        if self.quantizer is not None and (supported is None or self.export_format not in supported):
-            raise ConfigError(
-                f"{type(self.quantizer).__name__} does not quantize the format {self.export_format!r}"
-                + (f"; it supports {', '.join(supported)}." if supported else "; it is not a quantizer.")
-            )
+        if self.quantizer is not None and not hasattr(self.quantizer, "check"):
+            raise ConfigError(f"quantizer takes a Quantizer, got a {type(self.quantizer).__name__}.")
+        if self.quantizer is not None:
+            self.quantizer.check(self.export_format)
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that differ from nothing: a JSON-ready dict with `export_format` first."""
@@ -82,7 +80,9 @@ class ExportConfig:
             raise ConfigError(f"{cls.__name__} has no field {unknown[0]!r}; its fields are {', '.join(sorted(known))}.")
         fields["dynamic_shapes"] = _decode_shapes(fields.get("dynamic_shapes"))
         if isinstance(fields.get("quantizer"), Mapping):
-            raise ConfigError("A quantizer is an object: set config.quantizer after from_dict.")
+            from .quantize.recipes import from_dict
+
+            fields["quantizer"] = from_dict(fields["quantizer"])
         return cls(**fields)
 
 

@@ -121,18 +121,27 @@ _drift_warned: set[str] = set()
 
 def check_requirements(requires: Mapping[str, Requirement], backend: Backend) -> None:
     """Raise `MissingBackendError` for a missing or too old package; warn once a package when it is not the tested one."""
+    require(requires, f"the {backend.format} backend", backend.extra)
+
+
+def require(requires: Mapping[str, Requirement], user: str, extra: str) -> None:
+    """The same for anything that needs packages: `user` names it, `extra` is the pip extra that installs them."""
+    hint = f'pip install "transformers-exporters[{extra}]"'
     for package, requirement in requires.items():
         version = next(filter(None, map(_installed, (package, *requirement.builds))), None)
-        hint = f'pip install "transformers-exporters[{backend.extra}]"'
         if version is None:
-            raise MissingBackendError(f"The {backend.format} backend needs the package {package}: run {hint}.")
+            raise MissingBackendError(f"{_capital(user)} needs the package {package}: run {hint}.")
         if Version(version) < Version(requirement.minimum):
             raise MissingBackendError(
-                f"The {backend.format} backend needs {package} >= {requirement.minimum}, found {version}: run {hint}."
+                f"{_capital(user)} needs {package} >= {requirement.minimum}, found {version}: run {hint}."
             )
         if Version(version).release != Version(requirement.tested).release and package not in _drift_warned:
             _drift_warned.add(package)
             warnings.warn(
-                f"{package} {version} is installed; the {backend.format} backend was tested with {requirement.tested}.",
-                stacklevel=2,
+                f"{package} {version} is installed; {user} was tested with {requirement.tested}.",
+                stacklevel=3,
             )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

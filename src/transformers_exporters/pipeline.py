@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,8 +21,10 @@ from .prepare.flags import make_traceable, refuse_losses
 from .prepare.placeholders import placeholders
 from .prepare.prepare import check_inputs, prepare
 from .prepare.record import Part
-from .prepare.split import split_for_generation
+from .prepare.split import Split, split_for_generation
 from .prepare.untouched import untouched
+from .quantize.calibration import calibrate
+from .quantize.contract import Calibration
 from .repair.passes import repair
 from .trace.capture import capture
 from .trace.record import Traced
@@ -32,17 +35,21 @@ __all__ = ["export_model", "export_part", "load_checkpoint", "trace_part"]
 _TRACE_PATCHES = f"{__package__}.trace.patches"
 
 
-def export_part(part: Part, backend: Backend, config: ExportConfig) -> tuple[Traced, Lowered]:
+def export_part(
+    part: Part, backend: Backend, config: ExportConfig, calibration: Calibration | None = None
+) -> tuple[Traced, Lowered]:
     """Take one component through every stage but the last (saving)."""
     lower = backend.load("lower")
+    quantizer = config.quantizer
     with EXCLUSIVE:
         traced = trace_part(part, backend, config)
         traced = repair(traced, backend, config)
-        if config.quantizer is not None and hasattr(config.quantizer, "quantize_program"):
-            traced = config.quantizer.quantize_program(traced)
+        data = calibration or Calibration((part.inputs,))
+        if quantizer is not None:
+            traced = quantizer.quantize_program(traced, data)
         lowered: Lowered = lower(traced, config)
-        if config.quantizer is not None and hasattr(config.quantizer, "quantize_lowered"):
-            lowered = config.quantizer.quantize_lowered(lowered)
+        if quantizer is not None:
+            lowered = quantizer.quantize_lowered(lowered, data)
         return traced, lowered
 
 
@@ -81,23 +88,32 @@ def export_model(
     tokenizer: Any = None,
 ) -> ExportedModel:
     """Split the model where generation needs several graphs, export every part, and assemble the result."""
-    generation: dict[str, Any] = {}
-    loose: dict[str, torch.Tensor] = {}
-    if for_generation:
-        split = split_for_generation(
-            model,
-            inputs,
-            generation_config=generation_config,
-            multi_token_decode=multi_token_decode,
-            logits_to_keep=logits_to_keep,
-        )
-        parts, generation, loose = split.parts, split.metadata, split.loose
-    else:
-        parts = [Part("model", model, inputs)]
+    split = _splitter(
+        model,
+        for_generation,
+        generation_config=generation_config,
+        multi_token_decode=multi_token_decode,
+        logits_to_keep=logits_to_keep,
+    )
+    whole = split(inputs)
     lowered: list[LoweredPart] = []
-    for part in parts:
-        own = config if isinstance(config, ExportConfig) else config[part.name]
-        traced, result = export_part(part, backend, own)
-        lowered.append(LoweredPart(result, traced.fired))
+    with ExitStack() as quantized:
+        calibrations: dict[int, dict[str, Calibration]] = {}
+        for part in whole.parts:
+            own = config if isinstance(config, ExportConfig) else config[part.name]
+            if own.quantizer is not None and id(own.quantizer) not in calibrations:
+                calibrations[id(own.quantizer)] = calibrate(own.quantizer, inputs, lambda item: split(item).parts)
+                quantized.enter_context(own.quantizer.quantize_model(model))
+            data = calibrations.get(id(own.quantizer), {}).get(part.name)
+            traced, result = export_part(part, backend, own, data)
+            lowered.append(LoweredPart(result, traced.fired))
     first = config if isinstance(config, ExportConfig) else next(iter(config.values()))
-    return ExportedModel.of_parts(tuple(lowered), describe_source(model, tokenizer, loose), first, generation)
+    source = describe_source(model, tokenizer, whole.loose)
+    return ExportedModel.of_parts(tuple(lowered), source, first, whole.metadata)
+
+
+def _splitter(model: torch.nn.Module, for_generation: bool, **options: Any) -> Callable[[Mapping[str, Any]], Split]:
+    """What turns inputs of the model into its components."""
+    if for_generation:
+        return partial(split_for_generation, model, **options)
+    return lambda inputs: Split([Part("model", model, inputs)])

@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 TOLERANCES: Mapping[str, float] = {"float64": 1e-3, "float32": 1e-3, "float16": 2e-2, "bfloat16": 5e-2}
 
 _SEQUENCES = ("sequence", "decoder_sequence", "encoder_sequence")
+_EXTENTS = ("height", "width", "frames", "samples")
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,13 @@ class Report:
     Attributes:
         rows: One for each component, case and output.
         refused: Cases that the model itself does not take, as `component: sizes`.
+        fixed: Sizes that the model takes and the artifact does not, because it keeps the axis at the exported size, as
+            `component: sizes`. They do not count against `ok`: an export without dynamic axes has nothing else.
     """
 
     rows: tuple[Row, ...]
     refused: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -90,8 +94,9 @@ class Report:
         return list(found.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: `ok`, `rows` and `refused`."""
-        return {"ok": self.ok, "rows": [dataclasses.asdict(row) for row in self.rows], "refused": list(self.refused)}
+        """JSON-ready: `ok`, `rows`, `refused` and `fixed`."""
+        rows = [dataclasses.asdict(row) for row in self.rows]
+        return {"ok": self.ok, "rows": rows, "refused": list(self.refused), "fixed": list(self.fixed)}
 
     def check(self) -> None:
         """Raise `VerificationError` naming the worst output, if one is not within its tolerance."""
@@ -132,18 +137,20 @@ def verify(
         exported = ExportedModel.from_pretrained(exported, trust_remote_code=trust_remote_code)
     rows: list[Row] = []
     refused: list[str] = []
+    fixed: list[str] = []
     for part in _parts(model, exported, inputs):
         component = exported[part.name]
         with untouched(part.model), full_windows() if part.full_windows else nullcontext(), torch.no_grad():
-            for case, kwargs in _cases(with_state(component.spec), part):
-                try:
-                    wanted = _named(part.model(**copy.deepcopy(kwargs)))
-                except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
-                    logger.debug("%s refuses %s: %s", part.name, case, error)
+            spec = with_state(component.spec)
+            for case, kwargs in _cases(spec, part):
+                if (wanted := _wanted(part, case, kwargs)) is None:
                     refused.append(f"{part.name}: {case}")
                     continue
                 rows += _compare(component, part, case, kwargs, wanted)
-    report = Report(tuple(rows), tuple(refused))
+            fixed += [
+                f"{part.name}: {case}" for case, kwargs in _fixed_cases(spec, part) if _wanted(part, case, kwargs)
+            ]
+    report = Report(tuple(rows), tuple(refused), tuple(fixed))
     _record(exported, report)
     return report
 
@@ -185,8 +192,32 @@ def _cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any
             yield case, resize(kwargs, axes, sizes)
 
 
+def _wanted(part: Part, case: str, kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor] | None:
+    """What the model computes, or None where it does not take these inputs."""
+    try:
+        return _named(part.model(**copy.deepcopy(dict(kwargs))))
+    except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
+        logger.debug("%s refuses %s: %s", part.name, case, error)
+        return None
+
+
+def _fixed_cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One larger size for each axis that was to vary and that the artifact keeps constant."""
+    kwargs = {name: value for name, value in part.inputs.items() if value is not None}
+    axes = name_axes(kwargs)
+    graph = {path: names for path, names in axes.items() if path in {tensor.name for tensor in spec.inputs}}
+    for name in sorted(_axis_names(graph) - part.static):
+        own = axis_size(kwargs, axes, name)
+        if own and name in ("batch", *_SEQUENCES, *_EXTENTS) and not _is_free(spec, axes, name):
+            size = 2 * own if name in _EXTENTS else 2 * own + 1
+            yield f"{name}={size}", resize(kwargs, axes, {name: size})
+
+
 def _variations(own: Mapping[str, int], spec: ComponentSpec) -> Iterator[dict[str, int]]:
-    """Sizes to try beside the given ones: a batch of 1 and of 5, a shorter and a longer sequence, both together."""
+    """Sizes to try beside the given ones: a batch of 1 and of 5, a shorter and a longer sequence, both together.
+
+    Images and sounds are doubled: what divides their size still does.
+    """
     lengths = [name for name in _SEQUENCES if name in own]
     longer = {name: 2 * own[name] + 3 for name in lengths}
     shorter = {name: max(1, own[name] // 2) for name in lengths}
@@ -196,7 +227,8 @@ def _variations(own: Mapping[str, int], spec: ComponentSpec) -> Iterator[dict[st
             sizes["cache"] = cache
             if "total_sequence" in own:
                 sizes["total_sequence"] = cache + sizes.get("sequence", own.get("sequence", query))
-    for batch, sizes in ((5, {}), (1, {}), (None, longer), (None, shorter), (3, longer), (1, shorter)):
+    doubled = {name: 2 * own[name] for name in _EXTENTS if name in own}
+    for batch, sizes in ((5, {}), (1, {}), (None, longer), (None, shorter), (3, longer), (1, shorter), (None, doubled)):
         changed = dict(sizes) if batch is None or "batch" not in own else {"batch": batch, **sizes}
         if changed and all(_in_range(spec, name, size) for name, size in changed.items()):
             yield changed
