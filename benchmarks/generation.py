@@ -13,11 +13,7 @@ from __future__ import annotations
 
 import argparse
 import copy
-import datetime
 import functools
-import importlib.metadata
-import json
-import re
 import signal
 import tempfile
 import time
@@ -31,6 +27,7 @@ from transformers import LogitsProcessor, PreTrainedModel  # noqa: F401 - the mo
 
 from generation_cases import KINDS, ONE_ROW, skip_reason
 from isolated import in_child
+from results_file import add, finished, first_line
 from transformers_exporters import AutoExportConfig, AutoHfExporter, ExportedModel
 from zoo import load_inputs, load_model
 
@@ -40,7 +37,7 @@ TOKENS = 16
 TOLERANCE = 1e-3
 RESULTS = Path(__file__).parent / "results" / "generation.jsonl"
 TABLE = Path(__file__).parent.parent / "docs" / "generation-coverage.md"
-_PACKAGES = ("transformers-exporters", "torch", "transformers", "onnxruntime", "openvino", "executorch")
+_KEYS = ("model", "format")
 
 
 class Scores(LogitsProcessor):
@@ -181,21 +178,9 @@ def run_case(folder: Path, format: str, limit: int) -> dict[str, Any]:
     }
 
 
-def first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return lines[0][:300]
-
-
-def finished(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """The last result of every case in the file."""
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return {(case["model"], case["format"]): case for case in map(json.loads, lines)}
-
-
 def run(models: Path, formats: list[str], names: list[str], file: Path, limit: int) -> None:
     """Run the cases that the file does not hold yet."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    done = finished(file)
+    done = finished(file, _KEYS)
     for format in formats:
         for kind, known in KINDS.items():
             for name in known:
@@ -209,29 +194,13 @@ def run(models: Path, formats: list[str], names: list[str], file: Path, limit: i
                         result = in_child(functools.partial(run_case, models / name, format, limit))
                     except RuntimeError:
                         result = {"status": "fail", "reason": f"ended by the system or after {limit} s"}
-                case = {"model": name, "kind": kind, "format": format, **result, "date": now(), "versions": versions()}
-                with file.open("a") as lines:
-                    lines.write(json.dumps(case) + "\n")
+                add(file, {"model": name, "kind": kind, "format": format, **result})
                 print(format, name, result["status"], result.get("reason") or result.get("passed"), flush=True)
-
-
-def now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def versions() -> dict[str, str]:
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def render(file: Path) -> str:
     """The table of the results, in Markdown."""
-    cases = finished(file)
+    cases = finished(file, _KEYS)
     if not cases:
         raise SystemExit(f"{file} holds no results: run the cases first.")
     last = max(cases.values(), key=lambda case: case["date"])
@@ -260,8 +229,7 @@ def render(file: Path) -> str:
 def cell(case: dict[str, Any] | None) -> str:
     if case is None:
         return "not run"
-    # A table for everybody names a file as it lies in its package.
-    reason = re.sub(r"\S*/site-packages/", "", (case.get("reason") or "").replace("|", "/"))
+    reason = (case.get("reason") or "").replace("|", "/")
     return "pass" if case["status"] == "pass" else f"{case['status']}: {reason[:160]}"
 
 
