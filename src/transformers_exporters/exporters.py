@@ -12,8 +12,7 @@ from .configs import AutoExportConfig, ExportConfig
 from .doors import Backend, find_backend
 from .errors import ConfigError, InputError
 from .hf.exported import ExportedModel
-from .pipeline import export_model, export_part
-from .prepare.record import Part
+from .pipeline import export_model
 
 __all__ = [
     "AutoHfExporter",
@@ -65,8 +64,8 @@ class HfExporter(ABC):
             LoweringError: If an op has no translation; names the op and the line.
             UnsupportedModelError: If the inputs ask for a loss.
         """
-        _, lowered = export_part(Part("model", model, inputs), self.backend, self.check_config(config))
-        return lowered.program
+        (component,) = self.export_model(model, inputs, self.check_config(config)).components.values()
+        return component.program
 
     def export_for_generation(
         self,

@@ -52,6 +52,13 @@ def memory_key(tensor: torch.Tensor) -> tuple[Any, ...]:
     return (storage, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
 
+def bytes_key(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Equal for two tensors whose bytes are the same range of memory, whatever shapes they give it."""
+    if not tensor.is_contiguous():
+        return memory_key(tensor)
+    return (tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor.dtype)
+
+
 def tensor_bytes(tensor: torch.Tensor) -> memoryview:
     """A tensor's values as contiguous bytes, without a copy where it is contiguous on the CPU."""
     flat = tensor.detach().cpu().contiguous().flatten()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from ...artifact.weights import (
     read_safetensors_index,
     write_safetensors,
 )
-from ...prepare.references import memory_key, tensor_bytes
+from ...prepare.references import bytes_key, tensor_bytes
 from ..contract import Lowered
 
 WEIGHTS = "model.safetensors"
@@ -79,7 +80,7 @@ def _free_name(directory: Path, source: Path, index: int) -> str:
 
 
 def _write_tensors(components: Sequence[Lowered], directory: Path) -> dict[tuple[Any, ...], CheckpointRef]:
-    """Store each in-memory weight once; returns where, by `memory_key`."""
+    """Store each in-memory weight once; returns where, by `bytes_key`."""
     entries: dict[tuple[Any, ...], tuple[str, torch.Tensor]] = {}
     taken: set[str] = set()
     for component in components:
@@ -87,7 +88,7 @@ def _write_tensors(components: Sequence[Lowered], directory: Path) -> dict[tuple
             tensor = _in_memory(component.weights.get(name), value)
             if tensor is None or tensor.numel() * tensor.element_size() < _INLINE_BYTES:
                 continue
-            key = memory_key(tensor)
+            key = bytes_key(tensor)
             if key not in entries:
                 unique = name if name not in taken else f"{component.spec.name}.{name}"
                 taken.add(unique)
@@ -126,8 +127,11 @@ def _place(
     if isinstance(reference, CheckpointRef):
         return _external(name, reference, linked[reference.file], directory)
     tensor = _in_memory(reference, value)
-    stored = written.get(memory_key(tensor)) if tensor is not None else None
-    return _external(name, stored, stored.file.name, directory) if stored is not None else None
+    stored = written.get(bytes_key(tensor)) if tensor is not None else None
+    if tensor is None or stored is None:
+        return None
+    # The same bytes may have another shape here: an embedding's rows are the blocks of the projection tied to it.
+    return _external(name, dataclasses.replace(stored, shape=tuple(tensor.shape)), stored.file.name, directory)
 
 
 def _external(name: str, reference: CheckpointRef, location: str, directory: Path) -> ir.ExternalTensor:

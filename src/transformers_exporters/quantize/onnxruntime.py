@@ -1,0 +1,93 @@
+"""ONNX Runtime's quantization: 8- and 4-bit weights, dynamic, and static with measured ranges."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from ..doors import Requirement
+from ..errors import ConfigError
+from .contract import Calibration, Quantizer
+from .values import Values
+
+if TYPE_CHECKING:
+    from ..backends.contract import Lowered
+
+_MODES = ("int8", "int4", "dynamic", "static")
+
+
+@dataclass(kw_only=True)
+class OnnxRuntimeQuantizer(Quantizer):
+    """Quantizes an ONNX graph for ONNX Runtime.
+
+    Attributes:
+        mode: `int8` and `int4` quantize the weights of matrix products and embeddings, block by block (`MatMulNBits`,
+            `GatherBlockQuantized`). `dynamic` quantizes weights per channel and activations as they come
+            (`MatMulInteger`). `static` puts `QuantizeLinear` and `DequantizeLinear` around the ops of `op_types`, with
+            ranges measured on the calibration data; an engine that runs QDQ graphs will do.
+        block_size: Values along a weight's input axis that share a scale, a power of two from 16 on. `int8`, `int4`.
+        symmetric: No zero points. `int8`, `int4`.
+        accuracy_level: 4 lets the kernel round activations to int8 on the fly, which is fastest on CPUs with such
+            instructions; 0 computes in the activations' dtype. `int8`, `int4`.
+        table_bits: Bits of embeddings and of output projections tied to them. `int4`.
+        op_types: ONNX ops whose inputs are quantized. `dynamic`, `static`.
+    """
+
+    formats: ClassVar[tuple[str, ...]] = ("onnx",)
+    requires: ClassVar[Mapping[str, Requirement]] = {
+        "onnxruntime": Requirement("1.23", "1.32.0", builds=("onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-qnn"))
+    }
+
+    mode: str = "int8"
+    block_size: int = 32
+    symmetric: bool = False
+    accuracy_level: int = 4
+    table_bits: int = 8
+    op_types: tuple[str, ...] = ("MatMul", "Gemm", "Conv")
+
+    def __post_init__(self) -> None:
+        if self.mode not in _MODES:
+            raise ConfigError(f"OnnxRuntimeQuantizer.mode must be one of {', '.join(_MODES)}, got {self.mode!r}.")
+        if self.block_size < 16 or self.block_size & (self.block_size - 1):
+            raise ConfigError(f"block_size must be a power of two from 16 on, got {self.block_size!r}.")
+        if self.table_bits not in (4, 8):
+            raise ConfigError(f"table_bits must be 4 or 8, got {self.table_bits!r}.")
+        self.op_types = tuple(self.op_types)
+
+    @property
+    def calibrates(self) -> bool:
+        return self.mode == "static"
+
+    @contextmanager
+    def quantize_model(self, model: torch.nn.Module) -> Iterator[None]:
+        """Components share what was quantized while this is open."""
+        self._values = Values()
+        try:
+            yield
+        finally:
+            del self._values
+
+    def quantize_lowered(self, lowered: Lowered, calibration: Calibration) -> Lowered:
+        values = getattr(self, "_values", None) or Values()
+        if self.mode in ("dynamic", "static"):
+            from .onnx_files import quantize_file
+
+            feeds = calibration.feeds(lowered.spec) if self.mode == "static" else None
+            return quantize_file(lowered, feeds, self.op_types, values)
+        from .onnx_weights import Options, quantize_weights
+
+        options = Options(
+            bits=4 if self.mode == "int4" else 8,
+            table_bits=self.table_bits if self.mode == "int4" else 8,
+            block_size=self.block_size,
+            symmetric=self.symmetric,
+            accuracy_level=self.accuracy_level,
+        )
+        kept = values.of(lowered)
+        made = quantize_weights(lowered.program.model, kept, values.blocks, options)
+        return values.placed(lowered, made)
