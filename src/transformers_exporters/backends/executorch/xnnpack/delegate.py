@@ -142,8 +142,10 @@ def _serialize(program: ExportedProgram, store: NamedDataStore) -> bytes:
         output_ids=[],
         constant_data=[ConstantDataOffset(0, 0)],  # index 0 means "no constant"
     )
-    visitors = {**get_node_visitors(program, externals, store), **own_visitors(program, externals, store)}
-    for visitor in visitors.values():
+    known = get_node_visitors(program, externals, store)
+    own = own_visitors(program, externals, store, known)
+    visitors = {**known, **own}
+    for visitor in (*known.values(), *own.values()):
         visitor.get_serialized_buffer_index = _by_reference(visitor, program, store)
     ids: dict[torch.fx.Node, int] = {}
     for node in program.graph.nodes:

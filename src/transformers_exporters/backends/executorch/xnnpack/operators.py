@@ -7,18 +7,35 @@ from typing import Any
 
 import torch
 from executorch.backends.xnnpack.operators.node_visitor import NodeVisitor
+from executorch.backends.xnnpack.operators.quant_params import QuantParams
 from executorch.backends.xnnpack.serialization.xnnpack_graph_schema import (
     XNNBatchMatrixMultiply,
+    XNNFullyConnected,
     XNNGraph,
     XNNStaticSlice,
     XNode,
 )
+from executorch.backends.xnnpack.utils.quant_utils import is_dequant, is_per_channel, is_per_channel_group
+from executorch.backends.xnnpack.utils.xnnpack_constants import XNN_INVALID_VALUE_ID
 from torch.export import ExportedProgram
 
+from .ops import is_plain_float
 
-def own_visitors(program: ExportedProgram, externals: Mapping[torch.fx.Node, Any], store: Any) -> dict[str, Any]:
-    """A visitor for each operator of this file, by the operator's name."""
-    return {visitor.target: visitor(program, externals, store) for visitor in (MatmulVisitor, SliceVisitor)}
+
+def own_visitors(
+    program: ExportedProgram, externals: Mapping[torch.fx.Node, Any], store: Any, others: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A visitor for each operator of this file, by the operator's name.
+
+    Args:
+        program: The part of the graph.
+        externals: Its inputs and outputs.
+        store: Where weights go.
+        others: executorch's own visitors.
+    """
+    made = {visitor.target: visitor(program, externals, store) for visitor in (MatmulVisitor, SliceVisitor, LinearVisitor)}
+    made[LinearVisitor.target].other = others[LinearVisitor.target]
+    return made
 
 
 class MatmulVisitor(NodeVisitor):  # executorch is untyped
@@ -65,3 +82,44 @@ class SliceVisitor(NodeVisitor):
             flags=0,
         )
         xnn_graph.xnodes.append(XNode(xnode_union=cut, debug_handle=debug_handle))
+
+
+def has_quantized_weight_only(node: torch.fx.Node) -> bool:
+    """Whether a product is one of float32 inputs with a weight of 8 bits, one scale a row."""
+    inputs, weight = node.args[:2]
+    rows = is_dequant(weight) and is_per_channel(weight) and not is_per_channel_group(weight)
+    return bool(rows and not is_dequant(inputs) and is_plain_float(inputs) and is_plain_float(node))
+
+
+class LinearVisitor(NodeVisitor):
+    """A product; executorch's own visitor wants inputs and weights both quantized or both not.
+
+    Attributes:
+        other: executorch's own.
+    """
+
+    target = "aten.linear.default"
+    other: NodeVisitor
+
+    def define_node(
+        self, node: torch.fx.Node, xnn_graph: XNNGraph, vals_to_ids: dict[torch.fx.Node, int], debug_handle: int
+    ) -> None:
+        """Append the node to `xnn_graph`."""
+        if not has_quantized_weight_only(node):
+            self.other.define_node(node, xnn_graph, vals_to_ids, debug_handle)
+            return
+        inputs, weight, bias = (*node.args, None)[:3]
+        self.define_tensor(inputs, xnn_graph, vals_to_ids)
+        numbers = QuantParams.from_weights(weight, self._exported_program)
+        self.define_tensor(weight, xnn_graph, vals_to_ids, quant_params=numbers)
+        if bias is not None:
+            self.define_tensor(bias, xnn_graph, vals_to_ids)
+        self.define_tensor(node, xnn_graph, vals_to_ids)
+        product = XNNFullyConnected(
+            input1_id=vals_to_ids[inputs],
+            filter_id=vals_to_ids[weight],
+            bias_id=XNN_INVALID_VALUE_ID if bias is None else vals_to_ids[bias],
+            output_id=vals_to_ids[node],
+            flags=0,
+        )
+        xnn_graph.xnodes.append(XNode(xnode_union=product, debug_handle=debug_handle))

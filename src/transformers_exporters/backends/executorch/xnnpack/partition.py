@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from executorch.backends.xnnpack.partition.config import ALL_PARTITIONER_CONFIGS
-from executorch.backends.xnnpack.partition.config.gemm_configs import ConvolutionConfig
+from executorch.backends.xnnpack.partition.config.gemm_configs import ConvolutionConfig, LinearConfig
 from executorch.backends.xnnpack.partition.config.generic_node_configs import (
     GenericNodePartitionerConfig,
     SliceCopyConfig,
@@ -14,6 +14,7 @@ from executorch.backends.xnnpack.partition.config.generic_node_configs import (
     ViewCopyConfig,
 )
 from executorch.backends.xnnpack.partition.config.xnnpack_config import ConfigPrecisionType
+from executorch.backends.xnnpack.utils.quant_utils import tag_as_implicit_q_dq
 from executorch.exir.backend.canonical_partitioners.config_partitioner import ConfigerationBasedPartitioner
 from executorch.exir.backend.partitioner import DelegationSpec
 from torch.export import ExportedProgram
@@ -21,6 +22,7 @@ from torch.fx.passes.infra.partitioner import Partition
 
 from ..layout import is_row_major
 from .delegate import LeanXnnpack
+from .operators import has_quantized_weight_only
 from .parts import levels
 
 
@@ -73,7 +75,21 @@ class FixedConvolution(ConvolutionConfig):
         return bool(not (flat and dynamic > 1) and super().check_constraints(node, ep))
 
 
-_OURS = (BatchedMatmul, AnySlice, FixedConvolution, FixedUnsqueeze)
+class QuantizedWeightLinear(LinearConfig):
+    """Products, also those of float inputs with an 8-bit weight, which executorch's own rule takes for half-quantized."""
+
+    def get_deps(self, node: torch.fx.Node, ep: ExportedProgram) -> tuple[bool, list[torch.fx.Node]]:
+        """Whether XNNPACK can multiply, and the nodes that belong to the product."""
+        if not has_quantized_weight_only(node):
+            found: tuple[bool, list[torch.fx.Node]] = super().get_deps(node, ep)
+            return found
+        fits, weight = self._get_weight_deps(node, ep, ConfigPrecisionType.DYNAMIC_QUANT)
+        constant, bias = self._get_bias_deps(node, ep, ConfigPrecisionType.DYNAMIC_QUANT)
+        tag_as_implicit_q_dq(node.args[1])
+        return fits and constant, [*weight, *bias]
+
+
+_OURS = (BatchedMatmul, AnySlice, FixedConvolution, FixedUnsqueeze, QuantizedWeightLinear)
 
 
 class XnnpackParts(ConfigerationBasedPartitioner):
