@@ -37,6 +37,10 @@ logger = logging.getLogger(__name__)
 #: another order of summation in deep models; the 16-bit ones for a few units in the last place. Integers are exact.
 TOLERANCES: Mapping[str, float] = {"float64": 1e-3, "float32": 1e-3, "float16": 2e-2, "bfloat16": 5e-2}
 
+#: A quantized artifact does not compute what the model computes. Below this cosine similarity to the model's output
+#: it computes something else: 4-bit weights alone leave more than 0.98 of a layer (benchmarks/quantization.py).
+AGREEMENT = 0.9
+
 _SEQUENCES = ("sequence", "decoder_sequence", "encoder_sequence")
 _EXTENTS = ("height", "width", "frames", "samples")
 
@@ -51,8 +55,10 @@ class Row:
         case: The sizes of the inputs, e.g. `batch=5, sequence=22`.
         abs: Largest absolute error; inf for a wrong shape, or where only the model's value is finite.
         rel: `abs` divided by the largest absolute value of the model's output.
-        tolerance: What `rel` may be.
+        tolerance: What `rel` may be; inf for a quantized artifact, which is held to `cosine`.
         ok: Whether it is.
+        cosine: Of a quantized artifact's floating-point output, the cosine similarity to the model's.
+        top1: Of a quantized artifact's `logits`, how often the largest one is the model's, from 0 to 1.
     """
 
     component: str
@@ -62,6 +68,8 @@ class Row:
     rel: float
     tolerance: float
     ok: bool
+    cosine: float | None = None
+    top1: float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,7 @@ class Report:
         found: dict[tuple[str, str], Row] = {}
         for row in self.rows:
             held = found.setdefault((row.component, row.output), row)
-            if (not row.ok, row.rel) > (not held.ok, held.rel):
+            if _badness(row) > _badness(held):
                 found[row.component, row.output] = row
         return list(found.values())
 
@@ -103,11 +111,20 @@ class Report:
         if not self.rows:
             raise VerificationError("Nothing was compared: the model takes none of the tried inputs.")
         if not self.ok:
-            row = max(self.worst(), key=lambda row: (not row.ok, row.rel))
+            row = max(self.worst(), key=_badness)
+            if row.cosine is not None:
+                raise VerificationError(
+                    f"{row.component}: the quantized {row.output} has a cosine similarity of {row.cosine:.3f} to the "
+                    f"model's at {row.case}, {AGREEMENT} is accepted; quantize with more bits or smaller blocks."
+                )
             raise VerificationError(
                 f"{row.component}: {row.output} differs from the model's by {row.rel:.1e} of its largest value at "
                 f"{row.case}, {row.tolerance:.0e} is accepted."
             )
+
+
+def _badness(row: Row) -> tuple[bool, float, float]:
+    return (not row.ok, -1.0 if row.cosine is None else -row.cosine, row.rel)
 
 
 def verify(
@@ -118,6 +135,8 @@ def verify(
     trust_remote_code: bool = False,
 ) -> Report:
     """Compare every output of every component with the eager model, at the given sizes and at others.
+
+    A quantized artifact is not held to equality: its rows say how far it agrees (`Row.cosine`, `Row.top1`).
 
     Beside the inputs as they are, each component runs on another batch and on shorter and longer sequences, as far as
     its axes are dynamic and the model takes them. What was measured is written into the artifact's manifest.
@@ -138,6 +157,7 @@ def verify(
     rows: list[Row] = []
     refused: list[str] = []
     fixed: list[str] = []
+    quantized = exported.manifest.config.get("quantizer") is not None
     for part in _parts(model, exported, inputs):
         component = exported[part.name]
         with untouched(part.model), full_windows() if part.full_windows else nullcontext(), torch.no_grad():
@@ -146,7 +166,7 @@ def verify(
                 if (wanted := _wanted(part, case, kwargs)) is None:
                     refused.append(f"{part.name}: {case}")
                     continue
-                rows += _compare(component, part, case, kwargs, wanted)
+                rows += _compare(component, part, case, kwargs, wanted, quantized)
             fixed += [
                 f"{part.name}: {case}" for case, kwargs in _fixed_cases(spec, part) if _wanted(part, case, kwargs)
             ]
@@ -257,7 +277,12 @@ def _is_free(spec: ComponentSpec, axes: Mapping[str, AxisNames], name: str) -> b
 
 
 def _compare(
-    component: ExportedComponent, part: Part, case: str, kwargs: dict[str, Any], wanted: Mapping[str, torch.Tensor]
+    component: ExportedComponent,
+    part: Part,
+    case: str,
+    kwargs: dict[str, Any],
+    wanted: Mapping[str, torch.Tensor],
+    quantized: bool,
 ) -> list[Row]:
     got = component.compute(copy.deepcopy(kwargs))
     rows = []
@@ -265,6 +290,9 @@ def _compare(
     for output in component.spec.outputs:
         tolerance = TOLERANCES.get(output.dtype, 0.0)
         absolute, relative = _error(wanted.get(output.name), got[output.name])
+        if quantized:
+            rows.append(_agreement(part.name, output.name, case, absolute, relative, wanted.get(output.name), got))
+            continue
         if relative > tolerance:
             # A model that draws random numbers can be held to shapes and finite values only.
             again = again if again is not None else _named(part.model(**copy.deepcopy(kwargs)))
@@ -273,6 +301,28 @@ def _compare(
                 tolerance = math.inf
         rows.append(Row(part.name, output.name, case, absolute, relative, tolerance, relative <= tolerance))
     return rows
+
+
+def _agreement(
+    component: str,
+    output: str,
+    case: str,
+    absolute: float,
+    relative: float,
+    wanted: torch.Tensor | None,
+    got: Mapping[str, torch.Tensor],
+) -> Row:
+    """How far a quantized output agrees. A wrong shape, dtype, NaN or infinity is an error as ever."""
+    if wanted is None or absolute == math.inf or not wanted.is_floating_point() or wanted.numel() == 0:
+        return Row(component, output, case, absolute, relative, math.inf, absolute < math.inf)
+    kept = torch.isfinite(wanted).cpu()
+    a, b = wanted.detach().cpu()[kept].double(), got[output].detach().cpu()[kept].double()
+    lengths = float(a.norm() * b.norm())
+    cosine = float(a @ b) / lengths if lengths else float(a.norm() == b.norm())
+    top1 = None
+    if output == "logits" and wanted.dim() > 1:
+        top1 = float((wanted.argmax(-1) == got[output].argmax(-1)).float().mean())
+    return Row(component, output, case, absolute, relative, math.inf, cosine >= AGREEMENT, cosine, top1)
 
 
 def _error(wanted: torch.Tensor | None, got: torch.Tensor | None) -> tuple[float, float]:

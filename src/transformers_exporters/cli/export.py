@@ -48,6 +48,10 @@ def export(
         int | None,
         typer.Option(min=1, help="Decode over a fixed cache of this many positions.", show_default=False),
     ] = None,
+    quantize: Annotated[
+        str | None,
+        typer.Option(help="Quantize with the format's recipe: int8, int4 or static-int8.", show_default=False),
+    ] = None,
     option: Annotated[
         list[str] | None, typer.Option("--set", help="Any other config field, as name=value.", show_default=False)
     ] = None,
@@ -62,6 +66,8 @@ def export(
             {"export_format": format, "dynamic": dynamic, "opset_version": opset, "optimize": optimize},
             option or [],
         )
+        if quantize is not None:
+            config = _quantized(config, quantize)
         generation = _wants_generation(task, for_generation or multi_token_decode or static_cache is not None)
         start = time.perf_counter()
         with screen.stage("Load"):
@@ -135,6 +141,14 @@ def _config(fields: dict[str, Any], settings: list[str]) -> Any:
             raise ConfigError(f"--set takes name=value, got {setting!r}.")
         given[name] = _value(value)
     return AutoExportConfig.from_dict(given)
+
+
+def _quantized(config: Any, name: str) -> Any:
+    import dataclasses
+
+    from ..quantize.recipes import recipe
+
+    return dataclasses.replace(config, quantizer=recipe(name, config.export_format))
 
 
 def _value(text: str) -> Any:

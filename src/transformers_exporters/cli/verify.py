@@ -63,7 +63,9 @@ def verification_table(verification: Mapping[str, Any], limit: int = 24) -> Tabl
             worst[key] = row
     shown = sorted(worst.values(), key=_badness, reverse=True)[:limit]
     cases = len({row["case"] for row in verification["rows"]})
-    equal = f"{len(worst)} outputs equal to the model's in {cases} cases"
+    quantized = any(row["cosine"] is not None for row in verification["rows"])
+    relation = "of the quantized model agree with" if quantized else "equal to"
+    equal = f"{len(worst)} outputs {relation} the model's in {cases} cases"
     hidden = len(worst) - len(shown)
     table = Table(
         title=equal if verification["ok"] else "Outputs that differ from the model's",
@@ -71,16 +73,21 @@ def verification_table(verification: Mapping[str, Any], limit: int = 24) -> Tabl
     )
     for name in ("component", "output", "worst case"):
         table.add_column(name, overflow="fold")
-    for name in ("absolute", "relative", "tolerance"):
+    for name in ("absolute", "relative", *(("cosine", "same top") if quantized else ("tolerance",))):
         table.add_column(name, justify="right")
     table.add_column("")
     for row in shown:
         mark = "[green]✓[/]" if row["ok"] else "[red]✗[/]"
-        numbers = (f"{row['abs']:.1e}", f"{row['rel']:.1e}", f"{row['tolerance']:.0e}")
+        last = (_number(row["cosine"]), _number(row["top1"])) if quantized else (f"{row['tolerance']:.0e}",)
+        numbers = (f"{row['abs']:.1e}", f"{row['rel']:.1e}", *last)
         table.add_row(row["component"], row["output"], escape(str(row["case"])), *numbers, mark)
     return table
 
 
-def _badness(row: Mapping[str, Any]) -> tuple[bool, bool, float]:
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _badness(row: Mapping[str, Any]) -> tuple[bool, bool, float, float]:
     """Wrong outputs first, then the model's own results before the layers of its cache, then by error."""
-    return not row["ok"], "." not in row["output"], row["rel"]
+    return not row["ok"], "." not in row["output"], -(row["cosine"] or 0.0), row["rel"]

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -36,6 +38,7 @@ class OnnxRuntimeQuantizer(Quantizer):
             instructions; 0 computes in the activations' dtype. `int8`, `int4`.
         table_bits: Bits of embeddings and of output projections tied to them. `int4`.
         op_types: ONNX ops whose inputs are quantized. `dynamic`, `static`.
+        reduce_range: 7-bit weights, for x86 CPUs without VNNI instructions, whose 8-bit sums saturate. `static`.
     """
 
     formats: ClassVar[tuple[str, ...]] = ("onnx",)
@@ -49,6 +52,7 @@ class OnnxRuntimeQuantizer(Quantizer):
     accuracy_level: int = 4
     table_bits: int = 8
     op_types: tuple[str, ...] = ("MatMul", "Gemm", "Conv")
+    reduce_range: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in _MODES:
@@ -75,10 +79,10 @@ class OnnxRuntimeQuantizer(Quantizer):
     def quantize_lowered(self, lowered: Lowered, calibration: Calibration) -> Lowered:
         values = getattr(self, "_values", None) or Values()
         if self.mode in ("dynamic", "static"):
-            from .onnx_files import quantize_file
+            from .onnx_files import numpy_feeds, quantized_by
 
-            feeds = calibration.feeds(lowered.spec) if self.mode == "static" else None
-            return quantize_file(lowered, feeds, self.op_types, values)
+            feeds = numpy_feeds(lowered.spec, calibration.feeds(lowered.spec)) if self.mode == "static" else None
+            return quantized_by(lowered, values, partial(self._quantize_file, feeds=feeds))
         from .onnx_weights import Options, quantize_weights
 
         options = Options(
@@ -91,3 +95,32 @@ class OnnxRuntimeQuantizer(Quantizer):
         kept = values.of(lowered)
         made = quantize_weights(lowered.program.model, kept, values.blocks, options)
         return values.placed(lowered, made)
+
+    def _quantize_file(self, source: Path, target: Path, *, feeds: Iterator[dict[str, Any]] | None) -> None:
+        """Run ONNX Runtime's own quantizer from file to file."""
+        from onnxruntime import quantization
+
+        common: dict[str, Any] = {"per_channel": True, "op_types_to_quantize": list(self.op_types)}
+        if feeds is None:
+            quantization.quantize_dynamic(source, target, weight_type=quantization.QuantType.QInt8, **common)
+            return
+        quantization.quantize_static(
+            source,
+            target,
+            _reader(feeds),
+            quant_format=quantization.QuantFormat.QDQ,
+            activation_type=quantization.QuantType.QUInt8,
+            weight_type=quantization.QuantType.QInt8,
+            reduce_range=self.reduce_range,
+            **common,
+        )
+
+
+def _reader(feeds: Iterator[dict[str, Any]]) -> Any:
+    from onnxruntime.quantization import CalibrationDataReader
+
+    class Reader(CalibrationDataReader):  # type: ignore[misc]
+        def get_next(self) -> dict[str, Any] | None:
+            return next(feeds, None)
+
+    return Reader()

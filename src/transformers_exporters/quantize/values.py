@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ class Values:
     def __init__(self) -> None:
         self._read: dict[CheckpointRef, torch.Tensor] = {}
         self._blocks: dict[Any, tuple[torch.Tensor, Blocks]] = {}
+        self._shared: dict[bytes, TensorRef] = {}
 
     def of(self, lowered: Lowered) -> dict[str, torch.Tensor]:
         """The values of every initializer of an `ONNXProgram` that has some, by name; files are mapped, not read."""
@@ -57,6 +59,19 @@ class Values:
                 weights[name] = reference if isinstance(reference, TensorRef) else _reference(self._tensor(reference))
         weights |= {name: _reference(tensor) for name, tensor in made.items()}
         return dataclasses.replace(lowered, weights=weights)
+
+    def shared(self, constant: Any) -> TensorRef:
+        """A reference to an ONNX constant's values; equal values of several components are held once.
+
+        Sub-byte dtypes are packed in a uint8 tensor of one axis.
+        """
+        raw = constant.tobytes()
+        key = hashlib.sha256(raw).digest()
+        if key not in self._shared:
+            whole = constant.dtype.itemsize >= 1 and hasattr(torch, str(constant.dtype.numpy()))
+            dtype = getattr(torch, str(constant.dtype.numpy())) if whole else torch.uint8
+            self._shared[key] = _reference(torch.frombuffer(bytearray(raw), dtype=dtype))
+        return self._shared[key]
 
     def _tensor(self, reference: WeightRef) -> torch.Tensor:
         if isinstance(reference, TensorRef):

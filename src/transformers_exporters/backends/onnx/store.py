@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -128,19 +127,28 @@ def _place(
         return _external(name, reference, linked[reference.file], directory)
     tensor = _in_memory(reference, value)
     stored = written.get(bytes_key(tensor)) if tensor is not None else None
-    if tensor is None or stored is None:
+    constant = value.const_value
+    if tensor is None or stored is None or constant is None:
         return None
-    # The same bytes may have another shape here: an embedding's rows are the blocks of the projection tied to it.
-    return _external(name, dataclasses.replace(stored, shape=tuple(tensor.shape)), stored.file.name, directory)
+    # The same bytes may be shown in another form here: an embedding's rows are the blocks of the projection tied to it,
+    # two 4-bit integers are a byte.
+    return _external(name, stored, stored.file.name, directory, constant.dtype, constant.shape)
 
 
-def _external(name: str, reference: CheckpointRef, location: str, directory: Path) -> ir.ExternalTensor:
+def _external(
+    name: str,
+    reference: CheckpointRef,
+    location: str,
+    directory: Path,
+    dtype: ir.DataType | None = None,
+    shape: Any = None,
+) -> ir.ExternalTensor:
     return ir.ExternalTensor(
         location=location,
         offset=reference.offset,
         length=reference.length,
-        dtype=_SAFETENSORS_TO_ONNX[reference.dtype],
-        shape=ir.Shape(list(reference.shape)),
+        dtype=dtype or _SAFETENSORS_TO_ONNX[reference.dtype],
+        shape=ir.Shape(list(reference.shape if shape is None else shape)),
         name=name,
         base_dir=str(directory),
     )

@@ -1,0 +1,109 @@
+"""NNCF on `openvino.Model`: compressed weights, or full int8 with measured ranges."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from ..doors import Requirement
+from ..errors import ConfigError
+from .contract import Calibration, Quantizer
+
+if TYPE_CHECKING:
+    from ..backends.contract import Lowered
+
+MODES = ("int8", "int4", "static")
+
+
+@dataclass(kw_only=True)
+class NNCFOpenVINOQuantizer(Quantizer):
+    """Quantizes an OpenVINO model.
+
+    Attributes:
+        mode: `int8` compresses weights to 8 bits a channel; `int4` to 4 bits a group, embeddings and the output projection
+            to 8; both compute in float. `static` quantizes weights and activations with ranges measured on the
+            calibration data.
+        group_size: Values along a weight's input axis that share a scale. `int4`.
+        symmetric: No zero points. `int8`, `int4`.
+        ratio: The part of the weights that gets 4 bits, the others keep 8; NNCF picks the least sensitive. `int4`.
+        model_type: `transformer` keeps the ops that attention is sensitive in as they are; None does not. `static`.
+    """
+
+    formats: ClassVar[tuple[str, ...]] = ("openvino",)
+    requires: ClassVar[Mapping[str, Requirement]] = {"nncf": Requirement("3.2", "3.4.0")}
+
+    mode: str = "int8"
+    group_size: int = 32
+    symmetric: bool = False
+    ratio: float = 1.0
+    model_type: str | None = "transformer"
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise ConfigError(f"NNCFOpenVINOQuantizer.mode must be one of {', '.join(MODES)}, got {self.mode!r}.")
+        if self.model_type not in ("transformer", None):
+            raise ConfigError(f"model_type must be 'transformer' or None, got {self.model_type!r}.")
+
+    @property
+    def calibrates(self) -> bool:
+        return self.mode == "static"
+
+    def quantize_lowered(self, lowered: Lowered, calibration: Calibration) -> Lowered:
+        if self.mode != "static":
+            with quiet():
+                return dataclasses.replace(lowered, program=compress(self, lowered.program))
+        if lowered.program.get_sinks():
+            raise ConfigError(
+                f"{lowered.spec.name} keeps its cache inside of the engine, where no calibration data reaches it: quantize "
+                "with mode 'int8' or 'int4', or export with stateful=False."
+            )
+        import nncf
+
+        ports = {tensor.name: tensor.port for tensor in lowered.spec.inputs}
+        feeds = [
+            {ports[name]: torch.as_tensor(value).detach().cpu().numpy() for name, value in feed.items()}
+            for feed in calibration.feeds(lowered.spec)
+        ]
+        with quiet():
+            made = nncf.quantize(
+                lowered.program,
+                nncf.Dataset(feeds),
+                subset_size=len(feeds),
+                model_type=nncf.ModelType.TRANSFORMER if self.model_type else None,
+            )
+        return dataclasses.replace(lowered, program=made)
+
+
+def compress(options: Any, model: Any) -> Any:
+    """`nncf.compress_weights` with `mode`, `group_size`, `symmetric` and `ratio` of a quantizer's options."""
+    import nncf
+
+    kinds = nncf.CompressWeightsMode
+    if options.mode == "int8":
+        return nncf.compress_weights(model, mode=kinds.INT8_SYM if options.symmetric else kinds.INT8_ASYM)
+    return nncf.compress_weights(
+        model,
+        mode=kinds.INT4_SYM if options.symmetric else kinds.INT4_ASYM,
+        group_size=options.group_size,
+        ratio=options.ratio,
+    )
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """NNCF prints tables of its decisions."""
+    loggers = [logging.getLogger(name) for name in ("nncf", "nncf_common")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.WARNING)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
