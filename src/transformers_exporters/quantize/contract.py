@@ -80,8 +80,8 @@ class Quantizer:
         """Quantize the module's weights while the context is open; they are what they were afterwards."""
         return nullcontext()
 
-    def quantize_program(self, traced: Traced, calibration: Calibration) -> Traced:
-        """Quantize a traced and repaired FX graph. Must not change `traced`."""
+    def quantize_program(self, traced: Traced, calibration: Calibration, export_format: str) -> Traced:
+        """Quantize a traced and repaired FX graph that is about to be lowered to a format. Must not change `traced`."""
         return traced
 
     def quantize_lowered(self, lowered: Lowered, calibration: Calibration) -> Lowered:

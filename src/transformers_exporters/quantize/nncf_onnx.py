@@ -27,7 +27,7 @@ class NNCFOnnxQuantizer(Quantizer):
         mode: `int8` and `int4` compress weights, which `DequantizeLinear` turns into floats; `static` puts
             `QuantizeLinear` and `DequantizeLinear` around weights and activations, with ranges measured on the calibration data.
         group_size: Values along a weight's input axis that share a scale. `int4`.
-        symmetric: No zero points. `int8`, `int4`.
+        symmetric: No zero points; always so with `int4`.
         ratio: The part of the weights that gets 4 bits; the others keep 8. `int4`.
         model_type: `transformer` keeps the ops that attention is sensitive in as they are; None does not. `static`.
     """
@@ -37,13 +37,18 @@ class NNCFOnnxQuantizer(Quantizer):
 
     mode: str = "static"
     group_size: int = 32
-    symmetric: bool = False
+    symmetric: bool = True
     ratio: float = 1.0
     model_type: str | None = "transformer"
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise ConfigError(f"NNCFOnnxQuantizer.mode must be one of {', '.join(MODES)}, got {self.mode!r}.")
+        if self.mode == "int4" and not self.symmetric:
+            # onnxruntime 1.32.0 fuses them into a MatMulNBits whose unpacked zero points its own kernel refuses.
+            raise ConfigError(
+                "ONNX Runtime cannot open NNCF's 4-bit weights with zero points: use symmetric=True, or OnnxRuntimeQuantizer."
+            )
 
     @property
     def calibrates(self) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import io
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -97,13 +99,14 @@ def compress(options: Any, model: Any) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """NNCF prints tables of its decisions."""
-    loggers = [logging.getLogger(name) for name in ("nncf", "nncf_common")]
-    levels = [logger.level for logger in loggers]
+    """NNCF logs tables of its decisions and draws progress bars on stdout."""
+    import nncf  # noqa: F401 - sets its logger's level when it is imported
+
+    logger = logging.getLogger("nncf")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
     try:
-        for logger in loggers:
-            logger.setLevel(logging.WARNING)
-        yield
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logger.setLevel(level)
