@@ -46,7 +46,7 @@ def export_part(
         traced = repair(traced, backend, config)
         data = calibration or Calibration((part.inputs,))
         if quantizer is not None:
-            traced = quantizer.quantize_program(traced, data)
+            traced = quantizer.quantize_program(traced, data, backend.format)
         lowered: Lowered = lower(traced, config)
         if quantizer is not None:
             lowered = quantizer.quantize_lowered(lowered, data)

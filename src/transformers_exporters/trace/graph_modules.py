@@ -1,0 +1,231 @@
+"""A traced program as a plain `GraphModule` and back, for tools that rewrite graph modules (quantizers).
+
+The way back traces nothing again: nodes that the tool added are computed under the trace's own fake tensors, so names, axes
+and symbols stay what they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+from torch._dispatch.python import enable_python_dispatcher
+from torch._guards import detect_fake_mode
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputSpec,
+    TensorArgument,
+)
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.node import map_arg
+
+from ..errors import TraceError, UnsupportedModelError
+from ..prepare.references import has_values, tensor_bytes
+from .record import Traced
+from .weights import weight_refs
+
+#: Equal tensors that tools made for several components: stored once, as the weights are that they stand for.
+_SHARED: WeakValueDictionary[Any, torch.Tensor] = WeakValueDictionary()
+
+
+def as_graph_module(traced: Traced) -> GraphModule:
+    """The graph with its weights as attributes.
+
+    It takes the tensors of the spec's inputs by position, and returns what the program does, updated inputs included.
+
+    Raises:
+        UnsupportedModelError: If a weight has no values.
+    """
+    program = traced.program
+    for name, reference in traced.weights.items():
+        if not has_values(reference):
+            raise UnsupportedModelError(
+                f"The weight {name} has no values (it is on the meta device): load the checkpoint before quantizing."
+            )
+    root = torch.nn.Module()
+    graph, copies = Graph(), dict[Node, Any]()
+    for node, spec in _inputs(program):
+        if spec.kind is InputKind.USER_INPUT:
+            continue
+        attribute = f"held_{len(copies)}"
+        _attach(root, attribute, _held(program, spec))
+        copies[node] = graph.get_attr(attribute)
+        copies[node].meta = dict(node.meta)
+    for node, spec in _inputs(program):
+        if spec.kind is InputKind.USER_INPUT and not isinstance(spec.arg, ConstantArgument):
+            copies[node] = graph.placeholder(node.name)
+            copies[node].meta = dict(node.meta)
+        elif spec.kind is InputKind.USER_INPUT:
+            copies[node] = spec.arg.value  # type: ignore[union-attr]
+    for node in program.graph.nodes:
+        if node.op != "placeholder":
+            if node.op == "get_attr":
+                setattr(root, node.target, getattr(program.graph_module, node.target))
+            copies[node] = graph.node_copy(node, lambda n: copies[n])
+    made = GraphModule(root, graph)
+    made.meta.update(program.graph_module.meta)
+    return made.eval()
+
+
+def from_graph_module(traced: Traced, module: GraphModule) -> Traced:
+    """A component whose graph is the rewritten `module` of `as_graph_module(traced)`.
+
+    Args:
+        traced: The component; it is not changed.
+        module: Has the same inputs and outputs, in the same order.
+
+    Raises:
+        TraceError: If inputs or outputs are others.
+    """
+    program = traced.program
+    mode = _fake_mode(program)
+    names = {id(_held(program, spec)): spec for _, spec in _inputs(program) if spec.kind is not InputKind.USER_INPUT}
+    graph, copies, specs = Graph(), dict[Node, Any](), list[InputSpec]()
+    state, constants = dict[str, Any](), dict[str, Any]()
+    root = torch.nn.Module()
+    made: dict[int, Node] = {}
+    for node in module.graph.nodes:
+        value = _attribute(module, node) if node.op == "get_attr" else None
+        if not isinstance(value, torch.Tensor) or not node.users:
+            continue
+        value = value if id(value) in names else _shared(value.detach())
+        if id(value) not in made:
+            spec = names.get(id(value)) or _new_spec(str(node.target), {s.target for s in specs})
+            held = graph.placeholder(f"w_{len(specs)}")
+            held.meta = {"val": mode.from_tensor(value, static_shapes=True)}
+            specs.append(dataclasses.replace(spec, arg=TensorArgument(held.name)))
+            (constants if spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False else state)[
+                str(spec.target)
+            ] = value
+            made[id(value)] = held
+        copies[node] = made[id(value)]
+    specs += _user_inputs(program, module, graph, copies)
+    for node in module.graph.nodes:
+        if node not in copies and node.op != "output" and (node.users or node.is_impure()):
+            if node.op == "get_attr":
+                setattr(root, node.target, _attribute(module, node))
+            copies[node] = graph.node_copy(node, lambda n: copies[n])
+            _set_value(copies[node], mode)
+    returned = map_arg(module.graph.output_node().args[0], lambda n: copies[n])
+    graph.output(tuple(returned))
+    rebuilt = _program(program, root, graph, specs, _outputs(program, returned), state, constants)
+    return dataclasses.replace(traced, program=rebuilt, weights=weight_refs(rebuilt))
+
+
+def _program(
+    program: ExportedProgram,
+    root: torch.nn.Module,
+    graph: Graph,
+    inputs: Sequence[InputSpec],
+    outputs: Sequence[OutputSpec],
+    state: Mapping[str, Any],
+    constants: Mapping[str, Any],
+) -> ExportedProgram:
+    return ExportedProgram(
+        root=root,
+        graph=graph,
+        graph_signature=ExportGraphSignature(list(inputs), list(outputs)),
+        state_dict=dict(state),
+        range_constraints=program.range_constraints,
+        module_call_graph=program.module_call_graph,
+        example_inputs=program.example_inputs,
+        constants=dict(constants),
+        verifiers=program.verifiers,
+    )
+
+
+def _inputs(program: ExportedProgram) -> Iterator[tuple[Node, InputSpec]]:
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    return zip(placeholders, program.graph_signature.input_specs, strict=True)
+
+
+def _held(program: ExportedProgram, spec: InputSpec) -> Any:
+    name = str(spec.target)
+    return program.state_dict[name] if name in program.state_dict else program.constants[name]
+
+
+def _attach(root: torch.nn.Module, name: str, value: Any) -> None:
+    if isinstance(value, torch.nn.Parameter):
+        root.register_parameter(name, value)
+    elif isinstance(value, torch.Tensor):
+        root.register_buffer(name, value)
+    else:
+        setattr(root, name, value)
+
+
+def _attribute(module: torch.nn.Module, node: Node) -> Any:
+    owner, _, name = str(node.target).rpartition(".")
+    return getattr(module.get_submodule(owner), name)
+
+
+def _user_inputs(
+    program: ExportedProgram, module: GraphModule, graph: Graph, copies: dict[Node, Any]
+) -> list[InputSpec]:
+    """Add the user's inputs to a new graph; returns their specs, which are the old ones."""
+    placeholders = iter([node for node in module.graph.nodes if node.op == "placeholder"])
+    specs: list[InputSpec] = []
+    for old, spec in _inputs(program):
+        if spec.kind is not InputKind.USER_INPUT:
+            continue
+        held = graph.placeholder(old.name)
+        held.name, held.meta = old.name, dict(old.meta)
+        specs.append(spec)
+        if not isinstance(spec.arg, ConstantArgument):
+            node = next(placeholders, None)
+            if node is None:
+                raise TraceError(f"A rewritten graph lost the input {old.name}; report this to the rewriting tool.")
+            copies[node] = held
+    return specs
+
+
+def _outputs(program: ExportedProgram, returned: Any) -> list[OutputSpec]:
+    old = program.graph_signature.output_specs
+    values = list(returned) if isinstance(returned, list | tuple) else [returned]
+    if len(values) != len(old):
+        raise TraceError(f"A rewritten graph returns {len(values)} values in the place of {len(old)}.")
+    return [
+        dataclasses.replace(spec, arg=TensorArgument(value.name))
+        if isinstance(value, Node) and isinstance(spec.arg, TensorArgument)
+        else spec
+        for value, spec in zip(values, old, strict=True)
+    ]
+
+
+def _new_spec(attribute: str, taken: set[str | None]) -> InputSpec:
+    name = attribute.lstrip("_")
+    while name in taken:
+        name += "_"
+    return InputSpec(InputKind.BUFFER, TensorArgument(name), name, persistent=True)
+
+
+def _set_value(node: Node, mode: FakeTensorMode) -> None:
+    """Compute a node's fake value where it has none, or a tool may have copied it from a node of another dtype."""
+    target = node.target
+    if node.op != "call_function" or ("val" in node.meta and getattr(target, "namespace", "aten") == "aten"):
+        return
+    args, kwargs = map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
+    with mode, enable_python_dispatcher(), torch.no_grad():
+        node.meta["val"] = target(*args, **kwargs)  # type: ignore[operator]
+
+
+def _fake_mode(program: ExportedProgram) -> FakeTensorMode:
+    values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]
+    mode = detect_fake_mode([value for value in values if isinstance(value, torch.Tensor)])
+    if not isinstance(mode, FakeTensorMode):
+        raise TraceError("The traced graph has no fake tensors.")
+    return mode
+
+
+def _shared(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or an equal one that was met before."""
+    digest = hashlib.sha256(tensor_bytes(tensor)).digest()
+    return _SHARED.setdefault((digest, tensor.dtype, tuple(tensor.shape)), tensor.contiguous())
