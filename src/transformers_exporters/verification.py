@@ -7,7 +7,7 @@ import dataclasses
 import logging
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -212,10 +212,19 @@ def _cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any
             yield case, resize(kwargs, axes, sizes)
 
 
+@contextmanager
+def _same_random_numbers(seed: int) -> Iterator[None]:
+    """While held, the random numbers of the CPU are those of a seed; afterwards they go on as before."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
 def _wanted(part: Part, case: str, kwargs: Mapping[str, Any]) -> dict[str, torch.Tensor] | None:
     """What the model computes, or None where it does not take these inputs."""
     try:
-        return _named(part.model(**copy.deepcopy(dict(kwargs))))
+        with _same_random_numbers(0):
+            return _named(part.model(**copy.deepcopy(dict(kwargs))))
     except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
         logger.debug("%s refuses %s: %s", part.name, case, error)
         return None
@@ -284,7 +293,8 @@ def _compare(
     wanted: Mapping[str, torch.Tensor],
     quantized: bool,
 ) -> list[Row]:
-    got = component.compute(copy.deepcopy(kwargs))
+    with _same_random_numbers(0):
+        got = component.compute(copy.deepcopy(kwargs))
     rows = []
     again: Mapping[str, torch.Tensor] | None = None
     for output in component.spec.outputs:
@@ -294,13 +304,24 @@ def _compare(
             rows.append(_agreement(part.name, output.name, case, absolute, relative, wanted.get(output.name), got))
             continue
         if relative > tolerance:
-            # A model that draws random numbers can be held to shapes and finite values only.
-            again = again if again is not None else _named(part.model(**copy.deepcopy(kwargs)))
+            # A model that draws random numbers can be held to shapes and finite values only; one that draws the shape of
+            # an output, to its rank.
+            if again is None:
+                with _same_random_numbers(1):
+                    again = _named(part.model(**copy.deepcopy(kwargs)))
             noise = _error(wanted.get(output.name), again.get(output.name))[1]
-            if 0 < noise < math.inf and relative < math.inf:
+            if (0 < noise < math.inf and relative < math.inf) or _random_shape(output.name, wanted, again, got):
                 tolerance = math.inf
         rows.append(Row(part.name, output.name, case, absolute, relative, tolerance, relative <= tolerance))
     return rows
+
+
+def _random_shape(name: str, *outputs: Mapping[str, torch.Tensor]) -> bool:
+    """Whether two runs of the model give an output two shapes, and the artifact gives it the same rank."""
+    first, second, *others = (one.get(name) for one in outputs)
+    if first is None or second is None or first.shape == second.shape:
+        return False
+    return all(other is not None and other.dim() == first.dim() for other in others)
 
 
 def _agreement(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import logging
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import sympy
 import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
@@ -19,13 +22,17 @@ from ..configs import ExportConfig
 from ..errors import TraceError
 from ..hf.pytrees import register_known_caches, register_objects_in
 from ..hf.replaced import replaced
-from ..prepare.axes import AxisNames
+from ..prepare.axes import named_leaves
 from ..prepare.record import Prepared
-from .dims import axis_ranges, name_symbols, request_shapes, shape_of
+from ..prepare.resize import resize
+from .assumptions import answered_from_sample, asks_for_values
+from .dims import Leaf, axis_ranges, name_symbols, request_shapes, shape_of
 from .ranges import prove_ranges
 from .record import Traced
 from .structure import structure_of
 from .weights import weight_refs
+
+logger = logging.getLogger(__name__)
 
 
 def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) -> Traced:
@@ -56,12 +63,41 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
     traced = describe(program, prepared, fired, explicit=config.dynamic_shapes is not None)
     if config.dynamic and config.dynamic_shapes is None:
         traced = prove_ranges(traced, prepared)
+        lost = left_out(traced, prepared)
+        inputs = resize(prepared.inputs, prepared.axes, lost)
+        if lost and sizes_of(inputs) != sizes_of(prepared.inputs):
+            return capture(dataclasses.replace(prepared, inputs=inputs), config, fired)
     return traced
 
 
+def left_out(traced: Traced, prepared: Prepared) -> dict[str, int]:
+    """The caller's sizes of axes that came out constant at another size, or with a range without theirs, by axis name.
+
+    The graph would refuse the very inputs that it was made for, so it has to be traced again at their sizes.
+    """
+    given = sizes_of(prepared.original)
+    lost: dict[str, int] = {}
+    for tensor in traced.spec.inputs:
+        for size, own, name in zip(
+            tensor.shape, given.get(tensor.name, ()), prepared.axes.get(tensor.name, ()), strict=False
+        ):
+            low, high = size, size
+            if isinstance(size, str):
+                bounds = traced.spec.axes.get(size)
+                low, high = (bounds.minimum, bounds.maximum) if bounds else (own, own)
+            if name is not None and not (low <= own and (high is None or own <= high)):
+                lost[name] = int(own)
+    return lost
+
+
+def sizes_of(kwargs: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shape of every tensor in nested kwargs, by leaf path."""
+    return {path: tuple(value.shape) for path, value in named_leaves(kwargs) if isinstance(value, torch.Tensor)}
+
+
 def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> ExportedProgram:
-    try:
-        with torch.no_grad(), _named_forward(prepared.model, prepared.inputs):
+    def export() -> ExportedProgram:
+        with torch.no_grad(), _exportable_forward(prepared.model, prepared.inputs, strict=config.strict):
             return torch.export.export(
                 prepared.model,
                 (),
@@ -70,28 +106,43 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> ExportedPr
                 strict=config.strict,
                 prefer_deferred_runtime_asserts_over_guards=config.prefer_deferred_runtime_asserts_over_guards,
             )
-    except Exception as error:  # torch.export raises whatever the model's code and dozens of its own classes raise
-        raise TraceError(
-            f"torch.export could not trace {prepared.name!r}: {first_line(error)} (at {model_line(error)})."
-        ) from error
+
+    try:
+        return export()
+    except Exception as error:  # noqa: BLE001 - torch.export raises whatever the model's code and dozens of its own classes raise
+        failure = error
+    if asks_for_values(failure, prepared):
+        try:
+            with answered_from_sample(prepared.name):
+                return export()
+        except Exception as error:  # noqa: BLE001 - as above; the first failure says more about the model
+            logger.debug("%s: the sample's values did not help: %s", prepared.name, error)
+    raise TraceError(
+        f"torch.export could not trace {prepared.name!r}: {first_line(failure)} (at {model_line(failure)})."
+    ) from failure
 
 
-def _named_forward(model: torch.nn.Module, inputs: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """Give forward a signature in which every input is a parameter of its own.
+def _exportable_forward(
+    model: torch.nn.Module, inputs: Mapping[str, Any], *, strict: bool
+) -> AbstractContextManager[None]:
+    """Give forward a signature in which every input is a parameter of its own, and outputs that pytrees know.
 
     torch.export 2.13 lays inputs that forward takes through `**kwargs` next to the dynamic shapes in two different
-    orders (`_get_range_constraints`) and fails on its own message.
+    orders (`_get_range_constraints`) and fails on its own message. It knows no class of the model's own, such as a cache.
     """
     original = model.forward
     signature = inspect.signature(original)
     named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     known = {p.name for p in named}
     extra = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in inputs if name not in known]
-    if not extra:
+    if strict and not extra:
         return nullcontext()
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        return original(*args, **kwargs)
+        outputs = original(*args, **kwargs)
+        if not strict:  # a strict trace reads this function instead of running it
+            register_objects_in(outputs)
+        return outputs
 
     forward.__signature__ = signature.replace(parameters=[*named, *extra])  # type: ignore[attr-defined]
     return replaced(model, forward)
@@ -152,8 +203,10 @@ def describe(
     out_paths = _spec_paths(call.out_spec)
     user_inputs = [s.arg for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
     user_outputs = [s.arg for s in program.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
-    leaves: dict[str, tuple[str, AxisNames]] = {
-        arg.name: (path, prepared.axes.get(path, ())) for arg, path in zip(user_inputs, in_paths, strict=True)
+    given = sizes_of(prepared.original)
+    leaves: dict[str, Leaf] = {
+        arg.name: Leaf(path, prepared.axes.get(path, ()), given.get(path, ()))
+        for arg, path in zip(user_inputs, in_paths, strict=True)
     }
     names = name_symbols(program, leaves)
     in_tensors, in_leaves = _tensors(user_inputs, in_paths, values, names)
@@ -210,5 +263,19 @@ def _tensors(
             leaves.append(len(tensors))
             tensors.append((path, str(value.dtype).removeprefix("torch."), shape_of(value, names)))
         else:
-            leaves.append((getattr(arg, "value", None),))
+            constant = getattr(arg, "value", None)
+            leaves.append((plain_number(constant),))
     return tensors, leaves
+
+
+def plain_number(constant: Any) -> Any:
+    """A number that torch's shape algebra holds as its own, as Python's."""
+    if not isinstance(constant, sympy.Basic):
+        return constant
+    return (
+        bool(constant)
+        if constant in (sympy.true, sympy.false)
+        else int(constant)
+        if constant.is_integer
+        else float(constant)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy
 import torch
@@ -44,28 +44,36 @@ def request_shapes(prepared: Prepared) -> dict[str, Any]:
     return {key: visit((pytree.MappingKey(key),), value) for key, value in prepared.inputs.items()}
 
 
-def name_symbols(program: ExportedProgram, leaves: Mapping[str, tuple[str, AxisNames]]) -> dict[str, str]:
+class Leaf(NamedTuple):
+    """A tensor among the inputs: its path, the names of its axes, and its shape in the caller's inputs."""
+
+    path: str
+    axes: AxisNames
+    given: tuple[int, ...]
+
+
+def name_symbols(program: ExportedProgram, leaves: Mapping[str, Leaf]) -> dict[str, str]:
     """A readable name for each symbol of the program (`s72` → `batch`).
 
     Args:
         program: The traced program.
-        leaves: By placeholder name: the leaf path, and its axis names.
+        leaves: The inputs by placeholder name.
     """
     names: dict[str, str] = {}
-    traced_at: dict[str, int] = {}
+    sizes: dict[str, tuple[int, int | None]] = {}
     for node in program.graph.nodes:
         if node.op != "placeholder" or node.name not in leaves:
             continue
-        path, axes = leaves[node.name]
+        path, axes, given = leaves[node.name]
         value = node.meta.get("val")
         for dim, size in enumerate(getattr(value, "shape", ())):
             symbol = getattr(getattr(size, "node", None), "expr", None)
             if isinstance(symbol, sympy.Symbol) and str(symbol) not in names:
                 own = f"{re.sub(r'[^0-9A-Za-z]', '_', path)}_{dim}"
                 wanted = (axes[dim] if dim < len(axes) else None) or own
-                # Two axes of one name (a mask's batch and the ids') are one where they were traced at the same size.
-                hint = size.node.hint
-                names[str(symbol)] = wanted if traced_at.setdefault(wanted, hint) == hint else own
+                # Two axes of one name (a mask's batch and the ids') are one where they were given and traced at one size.
+                both = (size.node.hint, given[dim] if dim < len(given) else None)
+                names[str(symbol)] = wanted if sizes.setdefault(wanted, both) == both else own
     return names
 
 

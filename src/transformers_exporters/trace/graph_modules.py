@@ -25,13 +25,15 @@ from torch.export.graph_signature import (
     OutputSpec,
     TensorArgument,
 )
+from torch.func import functional_call
 from torch.fx import Graph, GraphModule, Node
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 
 from ..errors import TraceError, UnsupportedModelError
 from ..prepare.references import has_values, tensor_bytes
 from .record import Traced
-from .weights import weight_refs
+from .weights import HELD, weight_refs
 
 #: Equal tensors that tools made for several components: stored once, as the weights are that they stand for.
 _SHARED: WeakValueDictionary[Any, torch.Tensor] = WeakValueDictionary()
@@ -88,37 +90,82 @@ def from_graph_module(traced: Traced, module: GraphModule) -> Traced:
     """
     program = traced.program
     mode = _fake_mode(program)
-    names = {id(_held(program, spec)): spec for _, spec in _inputs(program) if spec.kind is not InputKind.USER_INPUT}
-    graph, copies, specs = Graph(), dict[Node, Any](), list[InputSpec]()
-    state, constants = dict[str, Any](), dict[str, Any]()
-    root = torch.nn.Module()
-    made: dict[int, Node] = {}
+    graph, root = Graph(), torch.nn.Module()
+    state = _State(program, graph, mode)
+    copies: dict[Node, Any] = {}
     for node in module.graph.nodes:
-        value = _attribute(module, node) if node.op == "get_attr" else None
-        if not isinstance(value, torch.Tensor) or not node.users:
-            continue
-        value = value if id(value) in names else _shared(value.detach())
-        if id(value) not in made:
-            spec = names.get(id(value)) or _new_spec(str(node.target), {s.target for s in specs})
-            held = graph.placeholder(f"w_{len(specs)}")
-            held.meta = {"val": mode.from_tensor(value, static_shapes=True)}
-            specs.append(dataclasses.replace(spec, arg=TensorArgument(held.name)))
-            (constants if spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False else state)[
-                str(spec.target)
-            ] = value
-            made[id(value)] = held
-        copies[node] = made[id(value)]
+        if node.op == "get_attr" and node.users and isinstance(value := _attribute(module, node), torch.Tensor):
+            copies[node] = state.add(str(node.target), value)
+        elif node.op == "call_module":
+            for name, value in _tensors(module.get_submodule(str(node.target))).items():
+                state.add(f"{node.target}.{name}", value)
+    specs = list(state.specs)
     specs += _user_inputs(program, module, graph, copies)
     for node in module.graph.nodes:
         if node not in copies and node.op != "output" and (node.users or node.is_impure()):
+            if node.op == "call_module":
+                copies[node] = _inlined(module.get_submodule(str(node.target)), node, graph, copies, state)
+                continue
             if node.op == "get_attr":
                 setattr(root, node.target, _attribute(module, node))
             copies[node] = graph.node_copy(node, lambda n: copies[n])
             _set_value(copies[node], mode)
     returned = map_arg(module.graph.output_node().args[0], lambda n: copies[n])
     graph.output(tuple(returned))
-    rebuilt = _program(program, root, graph, specs, _outputs(program, returned), state, constants)
+    rebuilt = _program(program, root, graph, specs, _outputs(program, returned), state.state, state.constants)
     return dataclasses.replace(traced, program=rebuilt, weights=weight_refs(rebuilt))
+
+
+class _State:
+    """The weights of a new graph: a placeholder for each distinct tensor."""
+
+    def __init__(self, program: ExportedProgram, graph: Graph, mode: FakeTensorMode) -> None:
+        self._old = {id(_held(program, spec)): spec for _, spec in _inputs(program) if spec.kind in HELD}
+        self._graph = graph
+        self.mode = mode
+        self.nodes: dict[int, Node] = {}
+        self.specs: list[InputSpec] = []
+        self.state: dict[str, Any] = {}
+        self.constants: dict[str, Any] = {}
+
+    def add(self, attribute: str, tensor: torch.Tensor) -> Node:
+        """The placeholder of a tensor; one of the program keeps its name, a new one is named after its attribute."""
+        if id(tensor) in self.nodes:
+            return self.nodes[id(tensor)]
+        spec = self._old.get(id(tensor)) or _new_spec(attribute, {s.target for s in self.specs})
+        value = tensor if id(tensor) in self._old else _shared(tensor.detach())
+        node = self._graph.placeholder(f"w_{len(self.specs)}")
+        node.meta = {"val": self.mode.from_tensor(value, static_shapes=True)}
+        self.specs.append(dataclasses.replace(spec, arg=TensorArgument(node.name)))
+        table = self.constants if spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False else self.state
+        table[str(spec.target)] = value
+        self.nodes[id(tensor)] = node
+        return node
+
+
+def _tensors(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _inlined(called: torch.nn.Module, node: Node, graph: Graph, copies: dict[Node, Any], state: _State) -> Any:
+    """Add what a small module computes, in aten operators, with its tensors as weights of the graph."""
+    held = _tensors(called)
+    given = [copies[each] for each in node.args]
+    placeholders = [*given, *(state.nodes[id(tensor)] for tensor in held.values())]
+
+    def run(*values: Any) -> Any:
+        return functional_call(called, dict(zip(held, values[len(given) :], strict=True)), values[: len(given)])
+
+    with state.mode, enable_python_dispatcher(), torch.no_grad():
+        body = make_fx(run)(*(each.meta["val"] for each in placeholders))
+    inner: dict[Node, Any] = dict(
+        zip((each for each in body.graph.nodes if each.op == "placeholder"), placeholders, strict=True)
+    )
+    for each in body.graph.nodes:
+        if each.op == "call_function":
+            inner[each] = graph.node_copy(each, lambda n: inner[n])
+            inner[each].meta = {**node.meta, "val": each.meta["val"]}
+    return map_arg(body.graph.output_node().args[0], lambda n: inner[n])
 
 
 def _program(

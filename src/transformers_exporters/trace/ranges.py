@@ -104,17 +104,22 @@ def _same(traced: Traced, prepared: Prepared, sizes: Mapping[str, int]) -> bool 
     inputs = resize(prepared.inputs, prepared.axes, _with_parts(prepared, sizes))
     try:
         with torch.no_grad():
-            wanted = pytree.tree_leaves(prepared.model(**copy.deepcopy(inputs)))
+            wanted = _by_path(prepared.model(**copy.deepcopy(inputs)))
     except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
         logger.debug("%s refuses %s: %s", prepared.name, dict(sizes), error)
         return None
     try:
         with torch.no_grad():
-            got = pytree.tree_leaves(traced.program.module(check_guards=False)(**copy.deepcopy(inputs)))
+            got = _by_path(traced.program.module(check_guards=False)(**copy.deepcopy(inputs)))
     except Exception as error:  # noqa: BLE001 - a baked size fails in whatever op meets it first
         logger.debug("%s: the program fails at %s: %s", prepared.name, dict(sizes), error)
         return False
-    return len(wanted) == len(got) and all(map(_close, wanted, got))
+    return wanted.keys() == got.keys() and all(_close(wanted[path], got[path]) for path in wanted)
+
+
+def _by_path(outputs: Any) -> dict[str, Any]:
+    """Leaves by path: the model and the program may fill the fields of an output in different orders."""
+    return {pytree.keystr(path): leaf for path, leaf in pytree.tree_flatten_with_path(outputs)[0]}
 
 
 def _with_parts(prepared: Prepared, sizes: Mapping[str, int]) -> dict[str, int]:

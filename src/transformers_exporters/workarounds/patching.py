@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import fnmatch
 import functools
 import importlib
@@ -55,7 +56,7 @@ class Patching:
         self._undo()
 
     def _install(self, patch: Workaround, owner: Any, name: str) -> None:
-        raw = inspect.getattr_static(owner, name)
+        raw = inspect.getattr_static(owner, name, getattr(builtins, name, None))
         replacement = patch.apply(raw.__func__ if isinstance(raw, classmethod | staticmethod) else raw)
         if callable(replacement) and not isinstance(replacement, type):
             replacement = self._counted(patch.id, replacement)
@@ -97,7 +98,8 @@ def _resolve(patch: Workaround) -> Iterator[tuple[Any, str]]:
             modules = [m for n, m in list(sys.modules.items()) if fnmatch.fnmatchcase(n, module_name)]
             for module in modules:
                 for owner in _owners(module, parents):
-                    if name in vars(owner):  # where it is defined, or where a module holds its own copy of the name
+                    # Where it is defined, where a module holds its own copy of the name, or in place of a builtin.
+                    if name in vars(owner) or (owner is module and hasattr(builtins, name)):
                         yield owner, name
             continue
         if module_name.startswith("transformers.models.") and module_name not in sys.modules:

@@ -90,9 +90,15 @@ def open_session(
     in_spec = program.call_spec.in_spec
     assert in_spec is not None
 
+    # Built into its object and flattened again, an output that the model filled in another order than its class lists
+    # its fields (InternVL sets `pooler_output` last) would change its order.
+    codegen: Any = module.graph._codegen
+    codegen.pytree_info = codegen.pytree_info._replace(out_spec=None)
+    module.recompile()
+
     def call(flat: list[Any]) -> list[Any]:
         args, kwargs = pytree.tree_unflatten(flat, in_spec)
-        return pytree.tree_leaves(module(*args, **kwargs))
+        return list(module(*args, **kwargs))
 
     return DynamoSession(component, call, target)
 

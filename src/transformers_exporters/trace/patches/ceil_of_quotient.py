@@ -5,40 +5,41 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from torch import SymFloat, SymInt
 
 from ...workarounds import Workaround
-
-#: The two sizes behind a quotient.
-_QUOTIENTS: WeakKeyDictionary[SymFloat, tuple[Any, Any]] = WeakKeyDictionary()
+from ..quotients import divided, rounded_up, scaled
 
 
 def in_integers(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`SymInt.__truediv__` that remembers what it divided, and `SymFloat.__ceil__` that rounds that up."""
-    return _divide(original) if "truediv" in original.__name__ else _round_up(original)
+    """`SymInt / n` and `SymInt * 0.5` that remember what they divided, and `SymFloat.__ceil__` that rounds that up."""
+    # torch makes the products and the rounding of one template each, which gives them its own name.
+    name = original.__name__
+    return (_divide if "truediv" in name else _multiply if "binary" in name else _round_up)(original)
 
 
 def _divide(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def divide(self: SymInt, other: Any) -> Any:
-        quotient = original(self, other)
-        if isinstance(quotient, SymFloat) and isinstance(other, int | SymInt) and not isinstance(other, bool):
-            _QUOTIENTS[quotient] = (self, other)
-        return quotient
+        return divided(original(self, other), self, other)
 
     return divide
+
+
+def _multiply(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def multiply(self: SymInt, other: Any) -> Any:
+        return scaled(original(self, other), self, other)
+
+    return multiply
 
 
 def _round_up(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def ceil(self: SymFloat) -> Any:
-        known = _QUOTIENTS.get(self)
-        if known is None or not isinstance(known[1], int) or known[1] <= 0:
-            return original(self)
-        size, divisor = known
-        return (size + divisor - 1) // divisor
+        known = rounded_up(self)
+        return original(self) if known is None else known
 
     return ceil
 
@@ -47,6 +48,11 @@ WORKAROUND = Workaround(
     reason="torch.export.save has no `math.ceil` of a size, and backends would round in floating point (Granite Speech and "
     "other encoders that cut audio into windows).",
     upstream="none: no issue is known to us",
-    targets=("torch:SymInt.__truediv__", "torch:SymFloat.__ceil__"),
+    targets=(
+        "torch:SymInt.__truediv__",
+        "torch:SymInt.__mul__",
+        "torch:SymInt.__rmul__",
+        "torch:SymFloat.__ceil__",
+    ),
     apply=in_integers,
 )

@@ -1,4 +1,4 @@
-"""`(k - n % k) % k` and `-n % k` on a dynamic size: the same amount, written so that shape algebra can use it."""
+"""`(k - n % k) % k`, `-n % k` and `n % 0.5` on a dynamic size: the same amount, so that shape algebra can use it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from ...workarounds import Workaround
 def modulo(original: Callable[..., Any]) -> Callable[..., Any]:
     """`SymInt.__mod__` that knows what is missing to the next multiple.
 
-    Fires on the remainder of `k - n % k` and of `-n`; every other remainder is left as it is. The inner `n % k` is
-    remembered by its expression, to get from the expression of `k - n % k` back to `n`.
+    Fires on the remainder of `k - n % k` and of `-n`, and on that by 1/2, 1/4, ..., which a whole number does not have;
+    every other remainder is left as it is. The inner `n % k` is remembered by its expression, to get from the expression
+    of `k - n % k` back to `n`.
     """
     remainders: dict[sympy.Expr, SymInt] = {}
 
     @functools.wraps(original)
     def missing(self: SymInt, other: Any) -> Any:
+        if isinstance(other, float) and 0 < other <= 1 and (1 / other).is_integer():
+            return 0.0
         if not isinstance(other, int) or isinstance(other, bool) or other <= 1:
             return original(self, other)
         expression = self.node.expr
@@ -53,7 +56,7 @@ def _size_behind(value: SymInt, other: int, remainders: dict[sympy.Expr, SymInt]
 
 WORKAROUND = Workaround(
     reason="Padding amounts written as remainders make sympy slow, and hide that a padded size divides "
-    "(window attention of SAM, ViTDet, Florence2; chunked linear attention; Mamba2).",
+    "(window attention of SAM, ViTDet, Florence2; chunked linear attention; Mamba2); by 0.5 the trace fails (InternVL).",
     upstream="none: no issue is known to us",
     targets=("torch:SymInt.__mod__",),
     apply=modulo,

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ...workarounds import Workaround
+from ..quotients import whole
 
 
 def torch_int(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -16,9 +17,7 @@ def torch_int(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
     @functools.wraps(original)
     def kept(x: Any) -> Any:
-        if isinstance(x, torch.SymInt):
-            return x
-        return torch.sym_int(x) if isinstance(x, torch.SymFloat) else original(x)
+        return whole(x) if isinstance(x, torch.SymInt | torch.SymFloat) else original(x)
 
     return kept
 
