@@ -43,6 +43,23 @@ def own_calls(program: ExportedProgram) -> list[Node]:
     return [node for _, node in _calls(program) if node.target is not executorch_call_delegate and _is_work(node)]
 
 
+def load_quantized_kernels(program: ExportedProgram) -> bool:
+    """Load executorch's library of quantized kernels where an edge program needs it.
+
+    Returns:
+        Whether it does: an operator on quantized numbers was left by the delegate.
+    """
+    if not any(_is_quantized(node) for _, node in _calls(program)):
+        return False
+    import executorch.kernels.quantized  # noqa: F401 - registers the kernels, here and in the runtime
+
+    return True
+
+
+def _is_quantized(node: Node) -> bool:
+    return getattr(node.target, "__name__", "").startswith("quantized_decomposed.")
+
+
 def check_kernels(program: ExportedProgram, component: str) -> None:
     """Look up every operator of a program in execution form in the installed runtime.
 

@@ -22,7 +22,7 @@ from .config import ExecutorchConfig
 from .execution import to_execution
 from .guards import quick_guards
 from .half_precision import calls_in_half_precision, check_half_precision
-from .kernels import check_kernels, count_nodes, missing_operators, undelegated_ops
+from .kernels import check_kernels, count_nodes, load_quantized_kernels, missing_operators, undelegated_ops
 from .pte import write_program
 from .sizes import expand_powers
 from .targets import find_target
@@ -55,6 +55,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
         results = arrange_results(edge.exported_program(), _input_names(traced), in_place=not config.alloc_graph_input)
         counts = count_nodes(edge.exported_program())
         own_kernels = undelegated_ops(edge.exported_program())
+        quantized = load_quantized_kernels(edge.exported_program())
         halves = calls_in_half_precision(edge.exported_program())
         planned = _planned(edge, config, traced.spec.name, results)
     check_kernels(planned.exported_program(), traced.spec.name)
@@ -68,14 +69,21 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     plan = planned.executorch_program.execution_plan[0]
     results = results.in_order(plan, [tensor.name for tensor in traced.spec.inputs])
     spec = bounded_spec(traced.spec, traced.symbols, bounds)
-    spec = dataclasses.replace(spec, options={**spec.options, "backend": config.backend, "results": results.as_json()})
+    options = {**spec.options, "backend": config.backend, "results": results.as_json(), **_libraries(quantized)}
+    spec = dataclasses.replace(spec, options=options)
     notes = {
         "backend": config.backend,
         **counts,
         "undelegated_ops": dict(own_kernels),
         "arena_bytes": arena_bytes(planned),
+        **_libraries(quantized),
     }
     return Lowered(spec=spec, program=planned, notes=notes)
+
+
+def _libraries(quantized: bool) -> dict[str, list[str]]:
+    """What a runtime must be linked with besides its own kernels and the delegate."""
+    return {"kernel_libraries": ["executorch_kernels_quantized"]} if quantized else {}
 
 
 def _input_names(traced: Traced) -> dict[str, str]:

@@ -76,6 +76,8 @@ def open_session(directory: Path, component: ComponentSpec, **options: Any) -> E
         raise ConfigError(f"ExecuTorch has no runtime option {sorted(options)[0]!r}.")
     from executorch.runtime import Runtime
 
+    if "executorch_kernels_quantized" in component.options.get("kernel_libraries", ()):
+        import executorch.kernels.quantized  # noqa: F401 - registers its kernels in the runtime
     program_file, *data = component.files
     try:
         program = Runtime.get().load_program(directory / program_file, data_path=directory / data[0] if data else None)
