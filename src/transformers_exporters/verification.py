@@ -22,7 +22,7 @@ from .hf.cache_layers import full_windows
 from .hf.engine_state import with_state
 from .hf.exported import ExportedComponent, ExportedModel
 from .hf.pytrees import register_known_caches, register_objects_in
-from .prepare.axes import AxisNames, leaf_path, name_axes
+from .prepare.axes import AxisNames, leaf_path, name_axes, named_leaves
 from .prepare.record import Part
 from .prepare.resize import axis_size, resize
 from .prepare.samples import sample_inputs
@@ -207,9 +207,16 @@ def _cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any
     for sizes in ({}, *_variations(own, spec)):
         wanted = {**own, **sizes}
         case = ", ".join(f"{name}={size}" for name, size in wanted.items()) or "the given sizes"
-        if case not in seen:
+        resized = resize(kwargs, axes, sizes)
+        if case not in seen and _masked_rows(resized) <= _masked_rows(kwargs):
             seen.add(case)
-            yield case, resize(kwargs, axes, sizes)
+            yield case, resized
+
+
+def _masked_rows(kwargs: Mapping[str, Any]) -> bool:
+    """Whether a mask hides a whole row, which says nothing about the row: a shorter one may have lost what it showed."""
+    masks = (value for name, value in kwargs.items() if name.endswith("attention_mask"))
+    return any(isinstance(m, torch.Tensor) and m.dim() == 2 and not bool((m != 0).any(dim=1).all()) for m in masks)
 
 
 @contextmanager
@@ -237,9 +244,16 @@ def _fixed_cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[st
     graph = {path: names for path, names in axes.items() if path in {tensor.name for tensor in spec.inputs}}
     for name in sorted(_axis_names(graph) - part.static):
         own = axis_size(kwargs, axes, name)
+        if len(_sizes_of(kwargs, axes, name)) > 1:
+            continue  # tensors that broadcast against each other: not one axis
         if own and name in ("batch", *_SEQUENCES, *_EXTENTS) and not _is_free(spec, axes, name):
             size = 2 * own if name in _EXTENTS else 2 * own + 1
             yield f"{name}={size}", resize(kwargs, axes, {name: size})
+
+
+def _sizes_of(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], name: str) -> set[int]:
+    shapes = {path: value.shape for path, value in named_leaves(kwargs) if isinstance(value, torch.Tensor)}
+    return {int(shapes[path][dim]) for path, names in axes.items() for dim, axis in enumerate(names) if axis == name}
 
 
 def _variations(own: Mapping[str, int], spec: ComponentSpec) -> Iterator[dict[str, int]]:

@@ -110,7 +110,7 @@ def from_graph_module(traced: Traced, module: GraphModule) -> Traced:
                 setattr(root, node.target, _attribute(module, node))
             copies[node] = graph.node_copy(node, lambda n: copies[n])
             _set_value(copies[node], mode)
-    returned = map_arg(module.graph.output_node().args[0], lambda n: copies[n])
+    returned: Any = map_arg(module.graph.output_node().args[0], lambda n: copies[n])
     graph.output(tuple(returned))
     rebuilt = _program(program, root, graph, specs, _outputs(program, returned), state.state, state.constants)
     return dataclasses.replace(traced, program=rebuilt, weights=weight_refs(rebuilt))
@@ -150,7 +150,7 @@ def _tensors(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 def _inlined(called: torch.nn.Module, node: Node, graph: Graph, copies: dict[Node, Any], state: _State) -> Any:
     """Add what a small module computes, in aten operators, with its tensors as weights of the graph."""
     held = _tensors(called)
-    given = [copies[each] for each in node.args]
+    given = [copies[each] for each in node.all_input_nodes]
     placeholders = [*given, *(state.nodes[id(tensor)] for tensor in held.values())]
 
     def run(*values: Any) -> Any:

@@ -24,7 +24,7 @@ class Composite:
 
     Attributes:
         parts: In the order in which they run.
-        joined: Paths of lists with one tensor an image that `embed_inputs` takes as one tensor.
+        joined: Paths of what has one tensor, or one item of a tensor, an image, and that `embed_inputs` takes as one.
         unread: Paths of what encoders return and `embed_inputs` does not take.
     """
 

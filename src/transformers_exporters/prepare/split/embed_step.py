@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from torch.overrides import TorchFunctionMode
 
-from ...hf.joined import fields, joined, tensor_lists, without
+from ...hf.joined import fields, joined, stacks, tensor_lists, without
 from ...hf.pytrees import holds_tensors
 from ...hf.submodules import projectors
 from ..axes import leaf_path, name_axes
@@ -33,7 +34,7 @@ class EmbedStep:
     Attributes:
         part: The component.
         results: What it gives the language model for the inputs of the part.
-        joined: Paths of lists with one tensor an image that it takes as one tensor.
+        joined: Paths of what has one tensor, or one item of a tensor, an image, and that it takes as one.
         unread: Paths of what encoders return and it does not take.
     """
 
@@ -80,8 +81,33 @@ def embed_step(
     twice = _of_two_rows(inputs)
     doubled = _results(module, twice) if twice is not None else None
     if twice is not None and doubled is not None:
-        return EmbedStep(Part("embed_inputs", module, twice), doubled, lists, unread)
-    return EmbedStep(Part("embed_inputs", module, inputs), wanted, lists, unread)
+        inputs, wanted = twice, doubled
+    rows = [path for path in _taken_apart(module, inputs) if _same(_results(module, joined(inputs, [path])), wanted)]
+    return EmbedStep(Part("embed_inputs", module, joined(inputs, rows)), wanted, [*lists, *rows], unread)
+
+
+class _Unbinds(TorchFunctionMode):
+    """Notes which tensors are taken apart along their first axis, as a Python loop over a tensor does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[torch.Tensor] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in (torch.Tensor.unbind, torch.unbind):
+            self.seen.append(args[0])
+        return func(*args, **(kwargs or {}))
+
+
+def _taken_apart(module: torch.nn.Module, inputs: Mapping[str, Any]) -> list[str]:
+    """The paths of the tensors over whose items the model loops: a graph would keep their number."""
+    with _Unbinds() as unbinds:
+        _results(module, inputs)
+    return [
+        path
+        for path, tensor in stacks(inputs)
+        if tensor.shape[0] > 1 and any(_equal(seen, tensor) for seen in unbinds.seen)
+    ]
 
 
 def _results(module: torch.nn.Module, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
