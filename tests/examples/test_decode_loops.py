@@ -44,7 +44,8 @@ def test_loop(kind, tmp_path):
     found = json.loads(run.stdout.splitlines()[-1])
     import torch
 
-    wanted = model.generate(torch.tensor([PROMPT]), max_new_tokens=COUNT, min_new_tokens=COUNT, do_sample=False)
+    model.generation_config.eos_token_id = None  # the loops go on behind an end, and may find another one
+    wanted = model.generate(torch.tensor([PROMPT]), max_new_tokens=COUNT, do_sample=False)
     assert found["ids"] == wanted[0, len(PROMPT) :].tolist()
     cache_bytes = 2 * 2 * 2 * 40 * 16 * 4  # layers, keys and values, heads, positions, head size, float32
     if kind == "executorch":

@@ -1,4 +1,4 @@
-"""What encoders return, as a graph takes it: without what no one reads, and lists of one tensor an image joined to one."""
+"""What encoders return, as a graph takes it: without what no one reads, and what holds an item an image joined to one."""
 
 from __future__ import annotations
 
@@ -20,18 +20,31 @@ def tensor_lists(value: Any, path: str = "") -> Iterator[str]:
             yield from tensor_lists(item, _below(path, index))
 
 
+def stacks(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """(path, tensor) of all tensors of several axes inside nested dicts and model outputs."""
+    if isinstance(value, torch.Tensor) and value.dim() > 2:
+        yield path, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from stacks(item, _below(path, name))
+
+
 def joined(value: Any, paths: Collection[str], pieces: int = 1, path: str = "") -> Any:
     """A copy of nested dicts, lists and model outputs in which the lists at `paths` hold their rows in `pieces` tensors.
 
+    A tensor [items, rows, ...] at such a path is one of one item, [1, items x rows, ...].
+
     Args:
         value: What may hold such lists; tensors are shared.
-        paths: As `tensor_lists` names them.
+        paths: As `tensor_lists` and `stacks` name them.
         pieces: How many tensors a list shall have.
         path: Where `value` is.
     """
     if path in paths and _is_list(value):
         rows = torch.cat(list(value), dim=0)
         return type(value)([rows] if pieces == 1 else torch.tensor_split(rows, pieces))
+    if path in paths and isinstance(value, torch.Tensor):
+        return value.flatten(0, 1).unsqueeze(0)
     if isinstance(value, Mapping):
         items = {name: joined(item, paths, pieces, _below(path, name)) for name, item in value.items()}
         return items if type(value) is dict else type(value)(**items)
