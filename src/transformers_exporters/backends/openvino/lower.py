@@ -28,7 +28,7 @@ from .decoding.conversion import Conversion
 from .decoding.graph import GraphDecoder
 from .decoding.names import lookup_name, op_name
 from .ports import with_ports
-from .reductions import keep_reduced_axes
+from .reductions import separate_reductions
 from .stateful import fold_state
 from .translations import translations
 
@@ -50,10 +50,10 @@ def lower(traced: Traced, config: OpenVINOConfig) -> Lowered:
     program = _functional(traced.program)
     constants = Constants(traced.weights)
     model = _convert(program, traced, constants)
-    keep_reduced_axes(model)
     returned = _returned(program)
     distinct = list(dict.fromkeys(returned))
     model = with_ports(model, traced.spec, _placeholders(program), [distinct.index(node) for node in returned])
+    separate_reductions(model)
     spec = traced.spec
     if config.stateful and spec.state:
         model, spec = fold_state(model, spec)

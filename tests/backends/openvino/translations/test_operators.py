@@ -129,7 +129,22 @@ def repeats_by_row(x: torch.Tensor) -> Any:
     return torch.repeat_interleave(often), torch.repeat_interleave(x, often, dim=0)
 
 
+def reductions_then_constants(x: torch.Tensor) -> Any:
+    """The CPU plugin computed these in one op, and wrongly."""
+    channels, table = x.transpose(1, 2), torch.linspace(-1, 1, 8)
+    return (
+        channels.sum(-1) + table,
+        channels.mean(-1, keepdim=True) * table[:, None],
+        (channels.amax(-1) * 0.5 + 1).relu() * table,
+        channels.sum(0, keepdim=True) + table[:, None],
+        (x > 0).sum(-1) * 4,
+        (x * 9).long().amax(1) - 3,
+        (channels > 0).sum(-1)[:, :, None] * 4 + 1,
+    )
+
+
 CASES = [
+    reductions_then_constants,
     repeats_by_row,
     repeats,
     gathers,
