@@ -37,12 +37,6 @@ def test_the_sample_decides_and_a_warning_says_so(caplog: pytest.LogCaptureFixtu
     assert "decides by values of its inputs" in caplog.text
 
 
-def test_other_values_are_refused() -> None:
-    program = DynamoExporter().export(Asks(), inputs(3, 1), DynamoConfig(dynamic=True))
-    with pytest.raises(RuntimeError):
-        program.module()(**inputs(5, 0))
-
-
 def test_nothing_is_assumed_for_other_failures(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(TraceError, match="no such model"):
         DynamoExporter().export(Unanswerable(), {"x": torch.zeros(2, 3)}, DynamoConfig(dynamic=True))

@@ -2,7 +2,7 @@
 
 `if mask.any():` cannot be answered by a graph. torch.export gives up on such a question. With the traced sample at hand it
 has an answer, and the graph is right for all inputs that give the same one. Nothing is assumed in silence: the answers
-are listed with the model's line in a warning, and the traced program asserts them.
+are listed with the model's line in a warning. No runtime checks them.
 """
 
 from __future__ import annotations

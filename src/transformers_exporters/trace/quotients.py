@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import SymFloat, SymInt
+from torch.utils.weak import WeakIdKeyDictionary
 
-#: The whole numbers behind a quotient: what is divided, and by what.
-_KNOWN: WeakKeyDictionary[SymFloat, tuple[Any, Any]] = WeakKeyDictionary()
+#: The whole numbers behind a quotient: what is divided, and by what. By identity: comparing two quotients is a question.
+_KNOWN: WeakIdKeyDictionary = WeakIdKeyDictionary()
 _LARGEST_DIVISOR = 256
 
 
