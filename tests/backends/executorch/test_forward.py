@@ -129,3 +129,16 @@ def test_sixteen_bit_models_run_and_stay_sixteen_bit(export: Any, dtype: torch.d
     assert exported.notes["delegated"] > 0
     weights = sum(parameter.numel() * 2 for parameter in model.parameters())
     assert (exported.directory / "model.pte").stat().st_size < 1.5 * weights + 100_000
+
+
+def test_the_maximum_along_an_axis_of_any_size(export: Any) -> None:
+    """executorch makes it a pooling over a window of the size that was traced, if it can."""
+
+    class Largest(torch.nn.Module):
+        def forward(self, pixel_values: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            x = pixel_values * 2
+            return x.max(dim=-1, keepdim=True).values + 1, x.max(dim=2).values * 3, x.amax(3)
+
+    exported = export(Largest(), {"pixel_values": torch.randn(2, 3, 9, 7)})
+    for height, width in ((9, 7), (4, 11), (15, 3)):
+        assert exported.error(pixel_values=torch.randn(3, 3, height, width)) < 1e-6

@@ -90,13 +90,16 @@ class QuantizedWeightLinear(LinearConfig):
 
 
 _OURS = (BatchedMatmul, AnySlice, FixedConvolution, FixedUnsqueeze, QuantizedWeightLinear)
+# executorch writes the maximum along an axis as a pooling whose window is the axis: its serializer refuses a negative axis,
+# and one that may have several sizes has no window.
+_LEFT_OUT = "max.dim"
 
 
 class XnnpackParts(ConfigerationBasedPartitioner):
     """Tags every node that XNNPACK computes, in as few connected parts as possible."""
 
     def __init__(self) -> None:
-        replaced = {config.target_name for config in _OURS}
+        replaced = {_LEFT_OUT, *(config.target_name for config in _OURS)}
         configs: list[Any] = [c() for c in ALL_PARTITIONER_CONFIGS if c.target_name not in replaced]
         configs += [c() for c in _OURS]
         for config in configs:
