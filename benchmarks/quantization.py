@@ -128,7 +128,9 @@ def accuracy(checkpoint: Path, directory: Path, reference: Path, *, generation: 
         if not generation:
             wanted = list(np.load(reference).values())
             got = embeddings(open_ours(directory), checkpoint)
-            pairs = [torch.cosine_similarity(torch.tensor(a), torch.tensor(b)) for a, b in zip(wanted, got, strict=True)]
+            pairs = [
+                torch.cosine_similarity(torch.tensor(a), torch.tensor(b)) for a, b in zip(wanted, got, strict=True)
+            ]
             return {"cosine": float(torch.cat(pairs).min())}
         stored = np.load(reference, mmap_mode="r")
         losses, reference_losses, same, divergence = [], [], [], []
@@ -213,7 +215,13 @@ def render(report: dict[str, Any]) -> str:
             f"| {row['format']} | {row['recipe']} | {row['bytes_ratio']:.3f} | {row['perplexity_ratio']:.3f} | "
             f"{row['top1']:.1%} | {row['kl']:.4f} | {row.get('speed_ratio', float('nan')):.2f} |"
         )
-    lines += ["", "## all-MiniLM-L6-v2", "", "| format | recipe | bytes ÷ float32 | smallest cosine |", "|---|---|---:|---:|"]
+    lines += [
+        "",
+        "## all-MiniLM-L6-v2",
+        "",
+        "| format | recipe | bytes ÷ float32 | smallest cosine |",
+        "|---|---|---:|---:|",
+    ]
     for row in (row for row in report["cases"] if row["model"] == "minilm"):
         if "failed" in row:
             lines.append(f"| {row['format']} | {row['recipe']} | failed | |")

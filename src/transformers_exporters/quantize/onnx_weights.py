@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -52,28 +52,18 @@ def quantize_weights(
         The tensors of the new initializers by name.
     """
     made: dict[str, torch.Tensor] = {}
-    looked_up = _looked_up(model)
-    for node in list(ir.traversal.RecursiveGraphIterator(model.graph)):
-        linear = _linear(node)
-        name = linear.weight if linear is not None else _table(node)
-        weight = weights.get(name) if name is not None else None
-        if name is None or weight is None or weight.numel() < SMALLEST:
-            continue
-        if linear is None and weight.shape[1] % options.block_size:
-            continue  # the kernel's rows have no room for a last block that is not full
-        if linear is not None and linear.rows_last:
-            weight = weight.t()
-        blocks = quantize(
-            weight,
-            bits=options.table_bits if name in looked_up else options.bits,
-            block_size=options.block_size,
-            symmetric=options.symmetric,
-        )
-        if linear is not None:
-            new = _matmul(model, node, linear, blocks, options, made)
+    uses = list(_uses(model, weights, options))
+    precise = _sensitive(uses, quantize, options) | {use.name for use in uses if use.linear is None}
+    for use in uses:
+        bits = options.bits if use.name not in precise else options.precise_bits
+        # 256 steps need no zero point.
+        symmetric = options.symmetric or bits == 8
+        blocks = quantize(use.weight, bits=bits, block_size=options.block_size, symmetric=symmetric)
+        if use.linear is not None:
+            new = _matmul(model, use.node, use.linear, blocks, options, made)
         else:
-            new = _gather(model, node, name, blocks, made)
-        _replace(node, new)
+            new = _gather(model, use.node, use.name, blocks, made)
+        _replace(use.node, new)
     RemoveUnusedNodesPass()(model)
     for name in [n for n, v in model.graph.initializers.items() if not v.uses() and not v.is_graph_output()]:
         del model.graph.initializers[name]
@@ -82,27 +72,72 @@ def quantize_weights(
 
 
 @dataclass(frozen=True)
+class _Use:
+    """A node over a weight [rows, columns]: a product, or (`linear` is None) a look-up of rows."""
+
+    node: ir.Node
+    linear: Linear | None
+    name: str
+    weight: torch.Tensor
+
+
+def _uses(model: ir.Model, weights: Mapping[str, torch.Tensor], options: Options) -> Iterator[_Use]:
+    for node in ir.traversal.RecursiveGraphIterator(model.graph):
+        linear = _linear(node)
+        name = linear.weight if linear is not None else _table(node)
+        weight = weights.get(name) if name is not None else None
+        if name is None or weight is None or weight.numel() < SMALLEST:
+            continue
+        if linear is None and weight.shape[1] % options.block_size:
+            continue  # the kernel's rows have no room for a last block that is not full
+        yield _Use(node, linear, name, weight.t() if linear is not None and linear.rows_last else weight)
+
+
+def _sensitive(uses: Sequence[_Use], quantize: Callable[..., Blocks], options: Options) -> set[str]:
+    """The weights of products that keep more bits: `1 - ratio` of all their values.
+
+    Those with the largest relative error come first, and those with many inputs for each output: an output sums the errors
+    of all its inputs. These are the values of grouped-query attention and the projections back to the hidden size; on
+    SmolLM2 they account for most of what 4 bits cost (`benchmarks/quantization.py`).
+    """
+    if options.bits == options.precise_bits:
+        return set()
+    tables = {use.name for use in uses if use.linear is None}
+    products = {use.name: use.weight for use in uses if use.linear is not None and use.name not in tables}
+    rank: dict[str, float] = {}
+    for name, weight in products.items():
+        blocks = quantize(weight, bits=options.bits, block_size=options.block_size, symmetric=options.symmetric)
+        rank[name] = blocks.error * weight.shape[1] / weight.shape[0]
+    left = (1 - options.ratio) * sum(weight.numel() for weight in products.values())
+    chosen: set[str] = set()
+    for name in sorted(rank, key=lambda name: -rank[name]):
+        left -= products[name].numel()
+        if left < 0:
+            break
+        chosen.add(name)
+    return chosen
+
+
+@dataclass(frozen=True)
 class Options:
     """What the new nodes are told.
 
     Attributes:
         bits: Of a product's weight.
-        table_bits: Of a weight that rows are looked up in (embeddings, and an output projection tied to one).
+        precise_bits: Of a weight that rows are looked up in (embeddings, and an output projection tied to one), and of
+            the products that suffer most.
+        ratio: The part of the products' values that gets `bits`.
         block_size: Columns that share a scale.
-        symmetric: No zero points.
+        symmetric: No zero points with 4 bits either.
         accuracy_level: What a product is computed in: 0 the input's dtype, 4 int8 (`MatMulNBits`).
     """
 
     bits: int
-    table_bits: int
+    precise_bits: int
+    ratio: float
     block_size: int
     symmetric: bool
     accuracy_level: int
-
-
-def _looked_up(model: ir.Model) -> set[str]:
-    nodes = ir.traversal.RecursiveGraphIterator(model.graph)
-    return {name for node in nodes if (name := _table(node)) is not None}
 
 
 def _linear(node: ir.Node) -> Linear | None:
@@ -158,7 +193,7 @@ def _matmul(
         [
             linear.source,
             _initializer(model, f"{name}.blocks", blocks.values, made),
-            _initializer(model, f"{name}.scales", blocks.scales, made),
+            _scales(model, name, blocks, linear.source.dtype, made),
             zeros,
             None,
             linear.bias,
@@ -179,7 +214,7 @@ def _gather(model: ir.Model, node: ir.Node, name: str, blocks: Blocks, made: dic
     inputs = [
         _initializer(model, f"{name}.rows", rows, made),  # the same bytes as `.blocks`, stored once
         node.inputs[1],
-        _initializer(model, f"{name}.scales", blocks.scales, made),
+        _scales(model, name, blocks, node.inputs[0].dtype, made),
     ]
     if blocks.zero_points is not None:
         inputs.append(_initializer(model, f"{name}.zero_points", blocks.zero_points, made))
@@ -195,6 +230,22 @@ def _gather(model: ir.Model, node: ir.Node, name: str, blocks: Blocks, made: dic
         ],
         name=node.name,
     )
+
+
+def _scales(
+    model: ir.Model, name: str, blocks: Blocks, dtype: ir.DataType | None, made: dict[str, torch.Tensor]
+) -> ir.Value:
+    """The scales in the dtype of the computation. The engine does this cast once, when it loads the graph."""
+    stored = _initializer(model, f"{name}.scales", blocks.scales, made)
+    if dtype == ir.DataType.FLOAT16:
+        return stored
+    known = [use.node for use in stored.uses() if use.node.op_type == "Cast"]
+    if known:
+        return known[0].outputs[0]
+    cast = ir.Node("", "Cast", [stored], [ir.AttrInt64("to", ir.DataType.FLOAT)], name=f"{name}.scales.cast")
+    cast.outputs[0].name = f"{name}.scales.float32"
+    model.graph.insert_before(model.graph[0], cast)
+    return cast.outputs[0]
 
 
 def _initializer(model: ir.Model, name: str, tensor: torch.Tensor, made: dict[str, torch.Tensor]) -> ir.Value:

@@ -33,10 +33,11 @@ class OnnxRuntimeQuantizer(Quantizer):
             (`MatMulInteger`). `static` puts `QuantizeLinear` and `DequantizeLinear` around the ops of `op_types`, with
             ranges measured on the calibration data; an engine that runs QDQ graphs will do.
         block_size: Values along a weight's input axis that share a scale, a power of two from 16 on. `int8`, `int4`.
-        symmetric: No zero points. `int8`, `int4`.
+        symmetric: No zero points with 4 bits; 8 have none. `int4`.
         accuracy_level: 4 lets the kernel round activations to int8 on the fly, which is fastest on CPUs with such
             instructions; 0 computes in the activations' dtype. `int8`, `int4`.
-        table_bits: Bits of embeddings and of output projections tied to them. `int4`.
+        ratio: The part of the products' values that gets 4 bits; embeddings, output projections tied to them, and the
+            products that suffer most get 8. `int4`.
         op_types: ONNX ops whose inputs are quantized. `dynamic`, `static`.
         reduce_range: 7-bit weights, for x86 CPUs without VNNI instructions, whose 8-bit sums saturate. `static`.
     """
@@ -50,7 +51,7 @@ class OnnxRuntimeQuantizer(Quantizer):
     block_size: int = 32
     symmetric: bool = False
     accuracy_level: int = 4
-    table_bits: int = 8
+    ratio: float = 0.77
     op_types: tuple[str, ...] = ("MatMul", "Gemm", "Conv")
     reduce_range: bool = False
 
@@ -59,8 +60,8 @@ class OnnxRuntimeQuantizer(Quantizer):
             raise ConfigError(f"OnnxRuntimeQuantizer.mode must be one of {', '.join(_MODES)}, got {self.mode!r}.")
         if self.block_size < 16 or self.block_size & (self.block_size - 1):
             raise ConfigError(f"block_size must be a power of two from 16 on, got {self.block_size!r}.")
-        if self.table_bits not in (4, 8):
-            raise ConfigError(f"table_bits must be 4 or 8, got {self.table_bits!r}.")
+        if not 0 <= self.ratio <= 1:
+            raise ConfigError(f"ratio must be from 0 to 1, got {self.ratio!r}.")
         self.op_types = tuple(self.op_types)
 
     @property
@@ -87,7 +88,8 @@ class OnnxRuntimeQuantizer(Quantizer):
 
         options = Options(
             bits=4 if self.mode == "int4" else 8,
-            table_bits=self.table_bits if self.mode == "int4" else 8,
+            precise_bits=8,
+            ratio=self.ratio,
             block_size=self.block_size,
             symmetric=self.symmetric,
             accuracy_level=self.accuracy_level,

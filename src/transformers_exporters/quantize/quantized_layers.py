@@ -88,7 +88,9 @@ def _convert(layer: Module, numbers: Numbers) -> None:
         members["forward"] = _linear
     elif cls.forward is Embedding.forward and _is_plain(layer):
         members["forward"] = _embedding
-    layer.__class__ = type(cls.__name__, (cls,), {**members, "__module__": cls.__module__, "__qualname__": cls.__qualname__})
+    layer.__class__ = type(
+        cls.__name__, (cls,), {**members, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
+    )
 
 
 def _is_plain(layer: Any) -> bool:

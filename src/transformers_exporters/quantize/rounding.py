@@ -52,7 +52,14 @@ def _groups(weight: torch.Tensor, group: int) -> tuple[torch.Tensor, torch.Tenso
     """Scale and offset [out, groups], so that the group's range is -8 to 7 steps around the offset."""
     block = (1, group)
     scale, offset = _choose_qparams_affine_tinygemm(
-        weight, MappingType.ASYMMETRIC, block, torch.int8, 0, 15, scale_dtype=weight.dtype, zero_point_dtype=weight.dtype
+        weight,
+        MappingType.ASYMMETRIC,
+        block,
+        torch.int8,
+        0,
+        15,
+        scale_dtype=weight.dtype,
+        zero_point_dtype=weight.dtype,
     )
     groups = weight.shape[1] // group
     return scale.reshape(-1, groups), offset.reshape(-1, groups)

@@ -125,7 +125,8 @@ def _with_dynamic(numbers: Numbers, dynamic: bool) -> Numbers:
 
 def _kept_in_8_bits(model: Module) -> set[Any]:
     """The weights of the embeddings and of the layer that gives logits: the most sensitive ones."""
-    layers = [layer for layer in model.modules() if isinstance(layer, Embedding)]
-    if hasattr(model, "get_output_embeddings"):
-        layers.append(model.get_output_embeddings())
+    layers: list[Any] = [layer for layer in model.modules() if isinstance(layer, Embedding)]
+    logits: Any = getattr(model, "get_output_embeddings", None)  # a PreTrainedModel's; other modules may have none
+    if callable(logits):
+        layers.append(logits())
     return {memory_key(layer.weight) for layer in layers if isinstance(getattr(layer, "weight", None), torch.Tensor)}
