@@ -16,6 +16,7 @@ import torch
 from ..doors import Requirement
 from ..errors import ConfigError
 from .contract import Calibration, Quantizer
+from .sensitivity import Product, most_sensitive
 
 if TYPE_CHECKING:
     from ..backends.contract import Lowered
@@ -33,7 +34,7 @@ class NNCFOpenVINOQuantizer(Quantizer):
             calibration data.
         group_size: Values along a weight's input axis that share a scale. `int4`.
         symmetric: No zero points. `int8`, `int4`.
-        ratio: The part of the weights that gets 4 bits, the others keep 8; NNCF picks the least sensitive. `int4`.
+        ratio: The part of the products' values that gets 4 bits; the products that suffer most get 8. `int4`.
         model_type: `transformer` keeps the ops that attention is sensitive in as they are; None does not. `static`.
     """
 
@@ -43,7 +44,7 @@ class NNCFOpenVINOQuantizer(Quantizer):
     mode: str = "int8"
     group_size: int = 32
     symmetric: bool = False
-    ratio: float = 1.0
+    ratio: float = 0.77
     model_type: str | None = "transformer"
 
     def __post_init__(self) -> None:
@@ -59,7 +60,7 @@ class NNCFOpenVINOQuantizer(Quantizer):
     def quantize_lowered(self, lowered: Lowered, calibration: Calibration) -> Lowered:
         if self.mode != "static":
             with quiet():
-                return dataclasses.replace(lowered, program=compress(self, lowered.program))
+                return dataclasses.replace(lowered, program=self._compressed(lowered.program))
         if lowered.program.get_sinks():
             raise ConfigError(
                 f"{lowered.spec.name} keeps its cache inside of the engine, where no calibration data reaches it: quantize "
@@ -82,7 +83,36 @@ class NNCFOpenVINOQuantizer(Quantizer):
         return dataclasses.replace(lowered, program=made)
 
 
-def compress(options: Any, model: Any) -> Any:
+    def _compressed(self, model: Any) -> Any:
+        if self.mode == "int8" or self.ratio == 1:
+            return compress(self, model)
+        import nncf
+
+        precise = most_sensitive(_products(model), 1 - self.ratio)
+        scope = nncf.IgnoredScope(names=sorted(precise)) if precise else None
+        model = compress(dataclasses.replace(self, ratio=1.0), model, scope)
+        return compress(dataclasses.replace(self, mode="int8"), model)  # what is still float
+
+
+def _products(model: Any) -> dict[str, Product]:
+    """Products with a constant matrix by node name, but for the last one, which NNCF gives 8 bits itself."""
+    found: dict[str, Product] = {}
+    for node in model.get_ordered_ops():
+        if node.get_type_name() != "MatMul":
+            continue
+        source = node.input_value(1).get_node()
+        while source.get_type_name() in ("Convert", "Reshape", "Transpose"):
+            source = source.input_value(0).get_node()
+        shape = node.input_value(1).get_partial_shape()
+        if source.get_type_name() == "Constant" and shape.rank.get_length() >= 2:
+            rows, columns = (shape[axis].get_length() for axis in (-2, -1))
+            if not node.get_attributes()["transpose_b"]:
+                rows, columns = columns, rows
+            found[node.get_friendly_name()] = Product(rows, columns)
+    return dict(list(found.items())[:-1])
+
+
+def compress(options: Any, model: Any, ignored: Any = None) -> Any:
     """`nncf.compress_weights` with `mode`, `group_size`, `symmetric` and `ratio` of a quantizer's options."""
     import nncf
 
@@ -94,6 +124,7 @@ def compress(options: Any, model: Any) -> Any:
         mode=kinds.INT4_SYM if options.symmetric else kinds.INT4_ASYM,
         group_size=options.group_size,
         ratio=options.ratio,
+        ignored_scope=ignored,
     )
 
 

@@ -13,6 +13,7 @@ import torch
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from .blockwise import Blocks
+from .sensitivity import Product, most_sensitive
 
 _DOMAIN = "com.microsoft"
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
@@ -94,28 +95,18 @@ def _uses(model: ir.Model, weights: Mapping[str, torch.Tensor], options: Options
 
 
 def _sensitive(uses: Sequence[_Use], quantize: Callable[..., Blocks], options: Options) -> set[str]:
-    """The weights of products that keep more bits: `1 - ratio` of all their values.
-
-    Those with the largest relative error come first, and those with many inputs for each output: an output sums the errors
-    of all its inputs. These are the values of grouped-query attention and the projections back to the hidden size; on
-    SmolLM2 they account for most of what 4 bits cost (`benchmarks/quantization.py`).
-    """
+    """The weights of products that keep more bits: `1 - ratio` of all their values."""
     if options.bits == options.precise_bits:
         return set()
     tables = {use.name for use in uses if use.linear is None}
-    products = {use.name: use.weight for use in uses if use.linear is not None and use.name not in tables}
-    rank: dict[str, float] = {}
-    for name, weight in products.items():
-        blocks = quantize(weight, bits=options.bits, block_size=options.block_size, symmetric=options.symmetric)
-        rank[name] = blocks.error * weight.shape[1] / weight.shape[0]
-    left = (1 - options.ratio) * sum(weight.numel() for weight in products.values())
-    chosen: set[str] = set()
-    for name in sorted(rank, key=lambda name: -rank[name]):
-        left -= products[name].numel()
-        if left < 0:
-            break
-        chosen.add(name)
-    return chosen
+    products: dict[str, Product] = {}
+    for use in uses:
+        if use.name not in tables and use.name not in products:
+            blocks = quantize(
+                use.weight, bits=options.bits, block_size=options.block_size, symmetric=options.symmetric
+            )
+            products[use.name] = Product(*use.weight.shape, blocks.error)
+    return most_sensitive(products, 1 - options.ratio)
 
 
 @dataclass(frozen=True)
