@@ -19,14 +19,16 @@ from ...trace.record import Traced
 from ..contract import Lowered
 from .config import DynamoConfig
 from .flat import flat_call
+from .quantized import has_quantized_ops, with_fast_products
 
 WEIGHTS = "model.safetensors"
 
 
 def lower(traced: Traced, config: DynamoConfig) -> Lowered:
     """Hand the program on: weights of a checkpoint are mapped from its file already."""
-    spec = dataclasses.replace(traced.spec, options={"aot_compile": config.aot_compile})
-    return Lowered(spec=spec, program=traced.program, weights=traced.weights)
+    program = with_fast_products(traced.program)
+    options = {"aot_compile": config.aot_compile, **({"quantized_ops": True} if has_quantized_ops(program) else {})}
+    return Lowered(spec=dataclasses.replace(traced.spec, options=options), program=program, weights=traced.weights)
 
 
 def save(components: Sequence[Lowered], directory: Path, weights: Path | None = None) -> dict[str, tuple[str, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 from collections.abc import Iterator, Mapping
@@ -70,6 +71,8 @@ def open_session(
         raise ArtifactError(
             f"{component.files[0]} may carry pickled Python objects: pass trust_remote_code=True if you trust its origin."
         )
+    if component.options.get("quantized_ops"):
+        importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers the operators that the program has
     target = None if device is None else torch.device(device)
     compiled = next((name for name in component.files if name.endswith(".aoti.pt2")), None)
     if compiled is not None:
