@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch.utils._pytree as pytree
 from torch._functorch import config as functorch_config
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..prepare.record import Prepared
@@ -66,6 +68,16 @@ def answered_from_sample(component: str) -> Iterator[None]:
             component,
             lines,
         )
+
+
+def forget_sample(program: ExportedProgram) -> ExportedProgram:
+    """The program, whose example values compute nothing any more; the answers that they gave stay known."""
+    for node in program.graph.nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, FakeTensor):
+                value.fake_mode.propagate_real_tensors = False
+                value.real_tensor = None
+    return program
 
 
 def _accepted(self: FakeTensorMode, op: Any, fake_in: Any, real_in: Any, fake_out: Any, real_out: Any) -> Any:

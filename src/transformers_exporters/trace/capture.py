@@ -25,7 +25,7 @@ from ..hf.replaced import replaced
 from ..prepare.axes import named_leaves
 from ..prepare.record import Prepared
 from ..prepare.resize import resize
-from .assumptions import answered_from_sample, asks_for_values
+from .assumptions import answered_from_sample, asks_for_values, forget_sample
 from .dims import Leaf, axis_ranges, name_symbols, request_shapes, shape_of
 from .ranges import prove_ranges
 from .record import Traced
@@ -114,7 +114,7 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> ExportedPr
     if asks_for_values(failure, prepared):
         try:
             with answered_from_sample(prepared.name):
-                return export()
+                return forget_sample(export())
         except Exception as error:  # noqa: BLE001 - as above; the first failure says more about the model
             logger.debug("%s: the sample's values did not help: %s", prepared.name, error)
     raise TraceError(
