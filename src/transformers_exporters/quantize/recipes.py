@@ -25,7 +25,7 @@ RECIPES: Mapping[str, Mapping[str, tuple[str, Mapping[str, Any]]]] = {
         "dynamo": ("TorchaoQuantizer", {"scheme": "int8"}),
         "onnx": ("OnnxRuntimeQuantizer", {"mode": "int8"}),
         "openvino": ("NNCFOpenVINOQuantizer", {"mode": "int8"}),
-        "executorch": ("TorchaoQuantizer", {"scheme": "8da8w"}),
+        "executorch": ("TorchaoQuantizer", {"scheme": "int8"}),
     },
     "int4": {
         "dynamo": ("TorchaoQuantizer", {"scheme": "int4"}),
