@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import json
 import statistics
 import tempfile
@@ -73,7 +74,7 @@ def calibration(checkpoint: Path, *, generation: bool) -> list[dict[str, Any]]:
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     tokenizer.padding_side = "left" if generation else "right"
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    return [dict(tokenizer([a, b], padding=True, return_tensors="pt")) for a, b in zip(texts, texts[1:], strict=False)]
+    return [dict(tokenizer([a, b], padding=True, return_tensors="pt")) for a, b in itertools.pairwise(texts)]
 
 
 def export(checkpoint: Path, directory: Path, format: str, recipe: str, *, generation: bool) -> dict[str, Any]:

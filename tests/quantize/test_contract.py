@@ -65,7 +65,8 @@ class Recording(te.Quantizer):
         return traced
 
     def quantize_lowered(self, lowered: Any, calibration: te.Calibration) -> Any:
-        self.seen.append((lowered.spec.name, [sorted(feed) for feed in calibration.feeds(lowered.spec)][0][:1]))
+        first = next(calibration.feeds(lowered.spec))
+        self.seen.append((lowered.spec.name, sorted(first)[:1]))
         return lowered
 
 
@@ -76,9 +77,7 @@ def test_calibration_is_captured_for_each_component() -> None:
         for size in (4, 9)
     ]
     quantizer = Recording(calibration_dataset=iter(dataset))  # an iterator is read once only
-    te.OnnxExporter().export_model(
-        model, inputs, te.OnnxConfig(dynamic=True, quantizer=quantizer), for_generation=True
-    )
+    te.OnnxExporter().export_model(model, inputs, te.OnnxConfig(dynamic=True, quantizer=quantizer), for_generation=True)
     assert quantizer.seen == [
         ("prefill", [(1, 4), (1, 9)]),
         ("prefill", ["attention_mask"]),

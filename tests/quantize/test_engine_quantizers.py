@@ -35,7 +35,9 @@ WEIGHTS_ONLY = [
 
 
 @pytest.mark.parametrize(
-    "format,quantizer,size,cosine", WEIGHTS_ONLY, ids=lambda v: getattr(v, "mode", v) if not isinstance(v, float) else ""
+    "format,quantizer,size,cosine",
+    WEIGHTS_ONLY,
+    ids=lambda v: getattr(v, "mode", v) if not isinstance(v, float) else "",
 )
 def test_weights_only(format: str, quantizer: Any, size: float, cosine: float, tmp_path: Path) -> None:
     model, inputs = decoder("llama", tie_word_embeddings=True, **SIZES), left_padded(2, 6, (0, 2))
@@ -95,6 +97,14 @@ def test_weights_of_a_checkpoint_are_not_linked_in(tmp_path: Path) -> None:
     whole = (tmp_path / "checkpoint" / "model.safetensors").stat().st_size
     assert weight_bytes(tmp_path / "artifact") < 0.3 * whole + 100_000
     assert te.verify(model, tmp_path / "artifact", inputs).ok
+
+
+def test_half_precision(tmp_path: Path) -> None:
+    model = decoder("llama", **SIZES).half()
+    inputs = left_padded(2, 6, (0, 2))
+    saved(model, inputs, te.OnnxRuntimeQuantizer(mode="int4"), "onnx", tmp_path / "artifact")
+    report = te.verify(model, tmp_path / "artifact", inputs)
+    assert report.ok and min(row.cosine for row in report.rows if row.cosine is not None) > 0.95
 
 
 def test_a_manifest_names_the_quantizer_and_a_bad_result_fails(tmp_path: Path) -> None:

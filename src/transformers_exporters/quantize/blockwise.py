@@ -26,6 +26,7 @@ class Blocks:
         bits: 4 or 8.
         block_size: Columns in a block; the last one is filled up with zeros.
         columns: Columns of the weight.
+        dtype: The weight's.
         error: Sum of the squared errors divided by the sum of the squared values.
     """
 
@@ -35,6 +36,7 @@ class Blocks:
     bits: int
     block_size: int
     columns: int
+    dtype: torch.dtype
     error: float
 
 
@@ -64,7 +66,8 @@ def quantize_rows(weight: torch.Tensor, *, bits: int, block_size: int, symmetric
         errors += float(best.error.sum())
         squares += float(part.square().sum())
     zero_points = None if symmetric else _packed(zeros, bits)
-    return Blocks(values, scales, zero_points, bits, block_size, columns, errors / squares if squares else 0.0)
+    error = errors / squares if squares else 0.0
+    return Blocks(values, scales, zero_points, bits, block_size, columns, weight.dtype, error)
 
 
 def _search(blocks: torch.Tensor, bits: int, symmetric: bool) -> _Best:

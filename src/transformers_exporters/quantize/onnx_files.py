@@ -12,7 +12,7 @@ import onnx_ir as ir
 import torch
 from onnx_ir.passes.common import RemoveUnusedNodesPass
 
-from ..artifact.weights import TensorRef, WeightRef
+from ..artifact.weights import WeightRef
 from ..doors import find_backend
 from .values import Values
 
@@ -61,7 +61,7 @@ def _fold_transposes(model: ir.Model, weights: Mapping[str, torch.Tensor]) -> di
         if source is None or not source.is_initializer() or source.name not in weights:
             continue
         permutation = node.attributes.get("perm")
-        tensor = weights[source.name]
+        tensor = weights[str(source.name)]
         axes = list(permutation.as_ints()) if permutation is not None else list(range(tensor.dim()))[::-1]
         turned = tensor.permute(axes).contiguous()
         name = f"{source.name}.permuted.{'.'.join(map(str, axes))}"

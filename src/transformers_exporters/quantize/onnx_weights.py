@@ -102,10 +102,8 @@ def _sensitive(uses: Sequence[_Use], quantize: Callable[..., Blocks], options: O
     products: dict[str, Product] = {}
     for use in uses:
         if use.name not in tables and use.name not in products:
-            blocks = quantize(
-                use.weight, bits=options.bits, block_size=options.block_size, symmetric=options.symmetric
-            )
-            products[use.name] = Product(*use.weight.shape, blocks.error)
+            blocks = quantize(use.weight, bits=options.bits, block_size=options.block_size, symmetric=options.symmetric)
+            products[use.name] = Product(use.weight.shape[0], use.weight.shape[1], blocks.error)
     return most_sensitive(products, 1 - options.ratio)
 
 
@@ -149,7 +147,9 @@ def _linear(node: ir.Node) -> Linear | None:
     if node.op_type == "MatMul":
         rank = None if source.shape is None else len(source.shape)
         return None if rank == 1 else Linear(str(matrix.name), not flipped, source, None)
-    numbers = {name: node.attributes[name].value for name in ("alpha", "beta", "transA", "transB") if name in node.attributes}
+    numbers = {
+        name: node.attributes[name].value for name in ("alpha", "beta", "transA", "transB") if name in node.attributes
+    }
     if numbers.get("alpha", 1.0) != 1 or numbers.get("beta", 1.0) != 1 or numbers.get("transA", 0):
         return None
     bias = node.inputs[2] if len(node.inputs) > 2 else None
@@ -184,7 +184,7 @@ def _matmul(
         [
             linear.source,
             _initializer(model, f"{name}.blocks", blocks.values, made),
-            _scales(model, name, blocks, linear.source.dtype, made),
+            _scales(model, name, blocks, made),
             zeros,
             None,
             linear.bias,
@@ -205,7 +205,7 @@ def _gather(model: ir.Model, node: ir.Node, name: str, blocks: Blocks, made: dic
     inputs = [
         _initializer(model, f"{name}.rows", rows, made),  # the same bytes as `.blocks`, stored once
         node.inputs[1],
-        _scales(model, name, blocks, node.inputs[0].dtype, made),
+        _scales(model, name, blocks, made),
     ]
     if blocks.zero_points is not None:
         inputs.append(_initializer(model, f"{name}.zero_points", blocks.zero_points, made))
@@ -223,12 +223,10 @@ def _gather(model: ir.Model, node: ir.Node, name: str, blocks: Blocks, made: dic
     )
 
 
-def _scales(
-    model: ir.Model, name: str, blocks: Blocks, dtype: ir.DataType | None, made: dict[str, torch.Tensor]
-) -> ir.Value:
+def _scales(model: ir.Model, name: str, blocks: Blocks, made: dict[str, torch.Tensor]) -> ir.Value:
     """The scales in the dtype of the computation. The engine does this cast once, when it loads the graph."""
     stored = _initializer(model, f"{name}.scales", blocks.scales, made)
-    if dtype == ir.DataType.FLOAT16:
+    if blocks.dtype == torch.float16:
         return stored
     known = [use.node for use in stored.uses() if use.node.op_type == "Cast"]
     if known:
@@ -251,4 +249,5 @@ def _initializer(model: ir.Model, name: str, tensor: torch.Tensor, made: dict[st
 def _replace(node: ir.Node, new: ir.Node) -> None:
     old, result = node.outputs[0], new.outputs[0]
     result.name, result.shape, result.type = old.name, old.shape, old.type
+    assert node.graph is not None
     ir.convenience.replace_nodes_and_values(node.graph, node, [node], [new], [old], [result])

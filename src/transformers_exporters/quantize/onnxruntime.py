@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,7 +43,9 @@ class OnnxRuntimeQuantizer(Quantizer):
 
     formats: ClassVar[tuple[str, ...]] = ("onnx",)
     requires: ClassVar[Mapping[str, Requirement]] = {
-        "onnxruntime": Requirement("1.23", "1.32.0", builds=("onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-qnn"))
+        "onnxruntime": Requirement(
+            "1.23", "1.32.0", builds=("onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-qnn")
+        )
     }
 
     mode: str = "int8"
@@ -121,7 +122,7 @@ class OnnxRuntimeQuantizer(Quantizer):
 def _reader(feeds: Iterator[dict[str, Any]]) -> Any:
     from onnxruntime.quantization import CalibrationDataReader
 
-    class Reader(CalibrationDataReader):  # type: ignore[misc]
+    class Reader(CalibrationDataReader):
         def get_next(self) -> dict[str, Any] | None:
             return next(feeds, None)
 
