@@ -76,7 +76,7 @@ def test_8_bits_with_measured_ranges(fmt: str, tmp_path: Path) -> None:
         assert cosine(loaded(**rows(batch, length)), expected) > 0.998
     floats = sum(parameter.numel() for parameter in (*model.up.parameters(), *model.down.parameters())) * 4
     stored = sum(path.stat().st_size for path in (tmp_path / "a").iterdir())
-    assert stored < {"dynamo": 1.0, "executorch": 0.6}.get(fmt, 0.6) * floats
+    assert stored < (1.0 if fmt == "dynamo" else 0.75) * floats  # graphs, and a `.pt2`'s code, count too
 
 
 @pytest.mark.parametrize("fmt", ["onnx", "executorch"])

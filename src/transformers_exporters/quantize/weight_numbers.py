@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import torch
-import torch.ao.quantization.fx._decomposed  # registers torch.ops.quantized_decomposed  # noqa: F401
+import torch.ao.quantization.fx._decomposed  # registers torch.ops.quantized_decomposed
 from torch.nn.functional import linear
 
 _Held = Mapping[str, torch.Tensor]

@@ -10,7 +10,17 @@ from ....trace.record import Traced
 from ..edge import to_edge_program
 from ..xnnpack.delegate import rename_to_runtime_id
 from ..xnnpack.partition import XnnpackParts, mark_inferred_sizes
-from ..xnnpack.rewrites import attention, batch_norm, convolution, matmul, noops, norms, pooling, scalars
+from ..xnnpack.rewrites import (
+    attention,
+    batch_norm,
+    convolution,
+    matmul,
+    noops,
+    norms,
+    pooling,
+    quantized_weights,
+    scalars,
+)
 
 _aten = torch.ops.aten
 
@@ -29,7 +39,7 @@ def check(traced: Traced) -> None:
 
 def delegate(program: ExportedProgram) -> EdgeProgramManager:
     """Say the graph in operators that XNNPACK computes, decompose the rest once, and hand XNNPACK its share."""
-    for each in (noops, attention, batch_norm, convolution, matmul, norms, pooling, scalars):
+    for each in (noops, attention, batch_norm, convolution, matmul, norms, pooling, quantized_weights, scalars):
         each.apply(program)
     program.graph.eliminate_dead_code()
     program.graph.lint()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from executorch.backends.xnnpack._passes.fuse_activation_pass import FuseActivationPass
 from executorch.backends.xnnpack.operators.node_visitor import NodeVisitor
 from executorch.backends.xnnpack.operators.quant_params import QuantParams
 from executorch.backends.xnnpack.serialization.xnnpack_graph_schema import (
@@ -15,11 +16,10 @@ from executorch.backends.xnnpack.serialization.xnnpack_graph_schema import (
     XNNStaticSlice,
     XNode,
 )
-from executorch.backends.xnnpack.utils.quant_utils import is_dequant, is_per_channel, is_per_channel_group
 from executorch.backends.xnnpack.utils.xnnpack_constants import XNN_INVALID_VALUE_ID
 from torch.export import ExportedProgram
 
-from .ops import is_plain_float
+from .ops import has_quantized_weight_only
 
 
 def own_visitors(
@@ -33,7 +33,9 @@ def own_visitors(
         store: Where weights go.
         others: executorch's own visitors.
     """
-    made = {visitor.target: visitor(program, externals, store) for visitor in (MatmulVisitor, SliceVisitor, LinearVisitor)}
+    made = {
+        visitor.target: visitor(program, externals, store) for visitor in (MatmulVisitor, SliceVisitor, LinearVisitor)
+    }
     made[LinearVisitor.target].other = others[LinearVisitor.target]
     return made
 
@@ -84,13 +86,6 @@ class SliceVisitor(NodeVisitor):
         xnn_graph.xnodes.append(XNode(xnode_union=cut, debug_handle=debug_handle))
 
 
-def has_quantized_weight_only(node: torch.fx.Node) -> bool:
-    """Whether a product is one of float32 inputs with a weight of 8 bits, one scale a row."""
-    inputs, weight = node.args[:2]
-    rows = is_dequant(weight) and is_per_channel(weight) and not is_per_channel_group(weight)
-    return bool(rows and not is_dequant(inputs) and is_plain_float(inputs) and is_plain_float(node))
-
-
 class LinearVisitor(NodeVisitor):
     """A product; executorch's own visitor wants inputs and weights both quantized or both not.
 
@@ -108,18 +103,17 @@ class LinearVisitor(NodeVisitor):
         if not has_quantized_weight_only(node):
             self.other.define_node(node, xnn_graph, vals_to_ids, debug_handle)
             return
-        inputs, weight, bias = (*node.args, None)[:3]
+        inputs, weight = node.args[:2]  # `rewrites.quantized_weights` took the bias out
         self.define_tensor(inputs, xnn_graph, vals_to_ids)
         numbers = QuantParams.from_weights(weight, self._exported_program)
         self.define_tensor(weight, xnn_graph, vals_to_ids, quant_params=numbers)
-        if bias is not None:
-            self.define_tensor(bias, xnn_graph, vals_to_ids)
         self.define_tensor(node, xnn_graph, vals_to_ids)
         product = XNNFullyConnected(
             input1_id=vals_to_ids[inputs],
             filter_id=vals_to_ids[weight],
-            bias_id=XNN_INVALID_VALUE_ID if bias is None else vals_to_ids[bias],
+            bias_id=XNN_INVALID_VALUE_ID,
             output_id=vals_to_ids[node],
             flags=0,
         )
-        xnn_graph.xnodes.append(XNode(xnode_union=product, debug_handle=debug_handle))
+        activation = FuseActivationPass.get_fused_activation(node)
+        xnn_graph.xnodes.append(XNode(xnode_union=product, debug_handle=debug_handle, output_min_max=activation))

@@ -7,6 +7,7 @@ has no such view, and the part of the graph that it computes would end there.
 from __future__ import annotations
 
 import torch
+from executorch.backends.xnnpack.utils.quant_utils import is_dequant, is_per_channel, is_per_channel_group
 from torch.fx import Node
 
 
@@ -34,3 +35,10 @@ def is_plain_float(node: Node) -> bool:
 def fits_batched_matmul(left: Node, right: Node) -> bool:
     """Whether XNNPACK can multiply the two."""
     return all(is_plain_float(n) and 3 <= n.meta["val"].dim() <= 6 for n in (left, right))
+
+
+def has_quantized_weight_only(node: Node) -> bool:
+    """Whether a product is one of float32 inputs with a weight of 8 bits, one scale a row."""
+    inputs, weight = node.args[:2]
+    rows = is_dequant(weight) and is_per_channel(weight) and not is_per_channel_group(weight)
+    return bool(rows and not is_dequant(inputs) and is_plain_float(inputs) and is_plain_float(node))

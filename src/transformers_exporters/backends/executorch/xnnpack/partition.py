@@ -22,7 +22,7 @@ from torch.fx.passes.infra.partitioner import Partition
 
 from ..layout import is_row_major
 from .delegate import LeanXnnpack
-from .operators import has_quantized_weight_only
+from .ops import has_quantized_weight_only
 from .parts import levels
 
 
@@ -84,9 +84,8 @@ class QuantizedWeightLinear(LinearConfig):
             found: tuple[bool, list[torch.fx.Node]] = super().get_deps(node, ep)
             return found
         fits, weight = self._get_weight_deps(node, ep, ConfigPrecisionType.DYNAMIC_QUANT)
-        constant, bias = self._get_bias_deps(node, ep, ConfigPrecisionType.DYNAMIC_QUANT)
         tag_as_implicit_q_dq(node.args[1])
-        return fits and constant, [*weight, *bias]
+        return fits and len(node.args) < 3, weight
 
 
 _OURS = (BatchedMatmul, AnySlice, FixedConvolution, FixedUnsqueeze, QuantizedWeightLinear)

@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx_ir as ir
 import torch
-import torch.ao.quantization.fx._decomposed  # registers torch.ops.quantized_decomposed  # noqa: F401
+import torch.ao.quantization.fx._decomposed  # registers torch.ops.quantized_decomposed
 from onnxscript import opset18 as op
 
 __all__ = ["TRANSLATION"]
@@ -15,9 +15,7 @@ _decomposed = torch.ops.quantized_decomposed
 _FLOAT = ir.DataType.FLOAT
 
 
-def quantize_per_tensor(
-    input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: int
-) -> Any:
+def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: int) -> Any:
     """`input / scale`, rounded, plus the zero point, within the dtype's range.
 
     A range narrower than the dtype's (weights from -127) is not clipped again: a value outside of it does not come up,

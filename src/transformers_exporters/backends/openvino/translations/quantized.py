@@ -51,6 +51,12 @@ def _parameters(call: Call) -> tuple[Output, Any]:
 
 
 TRANSLATIONS = {
-    **{f"quantized_decomposed.{name}": _quantize for name in ("quantize_per_tensor.default", "quantize_per_tensor.tensor", "quantize_per_channel.default")},
-    **{f"quantized_decomposed.{name}": _dequantize for name in ("dequantize_per_tensor.default", "dequantize_per_tensor.tensor", "dequantize_per_channel.default")},
+    **{
+        f"quantized_decomposed.{name}": _quantize
+        for name in ("quantize_per_tensor.default", "quantize_per_tensor.tensor", "quantize_per_channel.default")
+    },
+    **{
+        f"quantized_decomposed.{name}": _dequantize
+        for name in ("dequantize_per_tensor.default", "dequantize_per_tensor.tensor", "dequantize_per_channel.default")
+    },
 }
