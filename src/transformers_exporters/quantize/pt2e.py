@@ -68,9 +68,10 @@ def keep_whole_numbers(module: GraphModule) -> None:
     """
     for node in module.graph.nodes:
         value = node.meta.get("val")
-        if node.target in _SCALAR_FORM and isinstance(value, torch.Tensor) and not value.dtype.is_floating_point:
-            if len(node.args) == 2 and not isinstance(node.args[1], Node) and not node.kwargs:
-                node.target = _SCALAR_FORM[node.target]
+        whole = isinstance(value, torch.Tensor) and not value.dtype.is_floating_point
+        scalar = len(node.args) == 2 and not isinstance(node.args[1], Node) and not node.kwargs
+        if node.target in _SCALAR_FORM and whole and scalar:
+            node.target = _SCALAR_FORM[node.target]
     module.recompile()
 
 

@@ -62,10 +62,11 @@ def _is_fast(node: Node, program: ExportedProgram) -> bool:
     inputs, weight = node.args[:2]
     if _name(weight) != _DEQUANTIZE or _name(inputs).startswith("quantized_decomposed."):
         return False
-    zeros, axis = weight.args[2:4]  # type: ignore[union-attr]
+    assert isinstance(weight, Node)
+    zeros: Any = weight.args[2]
     names = {**program.graph_signature.inputs_to_parameters, **program.graph_signature.inputs_to_buffers}
     held = None if zeros is None else program.state_dict.get(names.get(zeros.name, ""))
-    return bool(axis == 0 and (zeros is None or (held is not None and not held.any())))
+    return bool(weight.args[3] == 0 and (zeros is None or (held is not None and not held.any())))
 
 
 def _name(node: Any) -> str:
