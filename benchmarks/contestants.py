@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModel, AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer, DynamicCache
 
 from transformers_exporters import AutoExportConfig, AutoHfExporter, ExportedModel
 from transformers_exporters.prepare.checkpoint import load_checkpoint
@@ -107,7 +107,22 @@ def open_peer(directory: Path) -> tuple[dict[str, Call], set[str], str]:
     if not recorded.exists():
         return dict(exported.runners), set(), ""
     kwargs = json.loads(recorded.read_text())
-    return dict(exported.runners), set(kwargs["names"]), kwargs["cache"]
+    config = AutoConfig.from_pretrained(directory) if (directory / "config.json").exists() else None
+    cache = kwargs["cache"]
+
+    def forgiving(runner: Call) -> Call:
+        """Some of its formats take no flags, and a prefill the empty cache that the model would have made."""
+
+        def call(**given: Any) -> Any:
+            try:
+                return runner(**given)
+            except (KeyError, ValueError):
+                given = {name: value for name, value in given.items() if name != "use_cache"}
+                return runner(**{cache: DynamicCache(config=config), **given})
+
+        return call
+
+    return {name: forgiving(runner) for name, runner in exported.runners.items()}, set(kwargs["names"]), cache
 
 
 OPEN: Mapping[str, Callable[[Path], tuple[dict[str, Call], set[str], str]]] = {"ours": open_ours, "peer": open_peer}

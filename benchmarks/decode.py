@@ -1,18 +1,25 @@
-"""Decode speed of exported graphs against eager and against `transformers.exporters`.
+"""Decode speed of exported graphs against eager, against `torch.compile` and against `transformers.exporters`.
 
-usage: python benchmarks/decode.py [--models smollm2,minilm] [--formats onnx] [--tokens 48] [--rounds 3] [--json FILE]
+usage: python benchmarks/decode.py [--models smollm2,minilm] [--formats onnx] [--tokens 48] [--rounds 3] [--threads 1]
+                                   [--json FILE]
 
-One greedy loop drives all contestants: a call of the prefill component, then one call of the decode component for each
-token, each package through its own component call. An encoder is called on a batch of two texts again and again. The
-contestants take turns, each in a forked child of its own; opening and one warm-up are not counted. Ratios are
-ours ÷ other: above 1 is faster.
+`dynamic`, `peer` and `eager` are driven by one greedy loop: a call of the prefill component, then one call of the decode
+component for each token, each package through its own component call. `loop` is the engine's loop of `examples/decode_loops`
+over a cache that stays where it is (a fixed-size cache; OpenVINO's own state). `compiled` is eager with a fixed-size cache and
+`torch.compile` around its forward. An encoder is called on a batch of two texts again and again. The contestants take turns,
+each in a forked child of its own; opening, compiling and one warm-up are not counted. Ratios are ours ÷ other: above 1 is
+faster.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import importlib
+import json
+import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,11 +31,26 @@ import onnxscript  # noqa: F401 - the same
 import torch
 from rich.console import Console
 from rich.table import Table
-from transformers import exporters  # noqa: F401 - the same
+from transformers import (
+    GenerationConfig,
+    StaticCache,
+    exporters,  # noqa: F401 - the same
+)
 
 from contestants import EXPORT, Call, open_eager, open_eager_encoder, open_ours, open_peer, sample_inputs
 from export import MODELS
 from isolated import in_child, write_report
+from transformers_exporters import AutoExportConfig, AutoHfExporter
+from transformers_exporters.prepare.checkpoint import load_checkpoint
+
+LOOPS = {
+    "dynamo": "pytorch_loop",
+    "onnx": "onnxruntime_loop",
+    "openvino": "openvino_loop",
+    "executorch": "executorch_loop",
+}
+#: Positions of the fixed-size caches.
+CACHE = 128
 
 Opened = tuple[dict[str, Call], set[str], str]
 
@@ -66,10 +88,50 @@ def encode(opened: Opened, checkpoint: Path, times: int) -> list[int]:
     return [round(float(value) * 1000) for value in outputs["last_hidden_state"][0, 0, :4]]
 
 
+def open_loop(directory: Path) -> Any:
+    """The step of the engine's own loop."""
+    artifact = importlib.import_module("artifact")
+    loop = importlib.import_module(LOOPS[json.loads((directory / "manifest.json").read_text())["format"]])
+    return loop.make(artifact.Decode(directory))[0]
+
+
+def decode_loop(step: Any, checkpoint: Path, tokens: int) -> list[int]:
+    """Greedy tokens of the first sample text through an engine's own loop."""
+    ids = sample_inputs(checkpoint, generation=True)["input_ids"][1].tolist()
+    found: list[int] = importlib.import_module("artifact").generate(step, ids, tokens + 1)
+    return found[:tokens]
+
+
+def open_compiled(checkpoint: Path) -> Any:
+    """The model with a compiled forward."""
+    model = open_eager(checkpoint)[0]["decode"]
+    model.forward = torch.compile(model.forward, dynamic=False)
+    return model
+
+
+def decode_compiled(model: Any, checkpoint: Path, tokens: int) -> list[int]:
+    """Greedy tokens over a fixed-size cache; the prompt goes in token by token, so that one graph is compiled."""
+    ids = sample_inputs(checkpoint, generation=True)["input_ids"][1].tolist()
+    cache = StaticCache(config=model.config, max_cache_len=CACHE)
+    made: list[int] = []
+    token, position = ids[0], 0
+    while len(made) < tokens:
+        position_ids = torch.tensor([[position]])
+        logits = model(input_ids=torch.tensor([[token]]), position_ids=position_ids, past_key_values=cache).logits
+        position += 1
+        if position < len(ids):
+            token = ids[position]
+            continue
+        token = int(logits[0, -1].argmax())
+        made.append(token)
+    return made
+
+
 def measure(
-    open_it: Callable[[], Opened], loop: Callable[..., list[int]], checkpoint: Path, count: int
+    open_it: Callable[[], Any], loop: Callable[..., list[int]], checkpoint: Path, count: int, threads: int
 ) -> dict[str, Any]:
     """Steps a second of one contestant."""
+    torch.set_num_threads(threads)
     with torch.no_grad():
         opened = open_it()
         loop(opened, checkpoint, max(2, count // 8))
@@ -85,13 +147,16 @@ def main() -> None:
     parser.add_argument("--formats", default="onnx")
     parser.add_argument("--tokens", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json")
     given = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = str(given.threads)
+    sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "decode_loops"))
     cases: list[dict[str, Any]] = []
     ratios: dict[str, float] = {}
     table = Table(title="steps a second (medians)")
-    for column in ("model", "format", "ours", "peer", "eager", "ours ÷ peer", "ours ÷ eager"):
-        table.add_column(column, justify="left" if column in ("model", "format") else "right")
+    for column in ("model", "format", "who", "steps a second", "same output as eager"):
+        table.add_column(column)
     for model in given.models.split(","):
         make, generation = MODELS[model]
         checkpoint = Path(in_child(lambda make=make: {"path": str(make())})["path"])
@@ -99,17 +164,39 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as scratch:
                 runs = _race(checkpoint, Path(scratch), format, given, generation=generation)
             cases += [{"model": model, "format": format, **case} for case in runs]
-            speed = {
-                who: statistics.median(case["per_second"] for case in runs if case["who"] == who)
-                for who in ("ours", "peer", "eager")
-            }
-            to_peer, to_eager = speed["ours"] / speed["peer"], speed["ours"] / speed["eager"]
-            ratios |= {f"{model}/{format}/ours÷peer": to_peer, f"{model}/{format}/ours÷eager": to_eager}
-            table.add_row(model, format, *(f"{s:.1f}" for s in speed.values()), f"{to_peer:.2f}", f"{to_eager:.2f}")
-            same = len({tuple(case["made"]) for case in runs}) == 1
-            table.caption = "all made the same" if same else "the outputs differ: see the JSON"
+            speed = {who: statistics.median(c["per_second"] for c in runs if c["who"] == who) for who in _names(runs)}
+            made = {case["who"]: case["made"] for case in runs}
+            for who, value in speed.items():
+                table.add_row(model, format, who, f"{value:.1f}", str(made[who] == made["eager"]))
+            for ours in (who for who in ("dynamic", "loop") if who in speed):
+                for other in (who for who in ("peer", "eager", "compiled") if who in speed):
+                    ratios[f"{model}/{format}/{ours} ÷ {other}"] = speed[ours] / speed[other]
+            if "loop" in speed:
+                ratios[f"{model}/{format}/loop ÷ dynamic"] = speed["loop"] / speed["dynamic"]
+            write_report(given.json, cases, ratios)
     Console().print(table)
-    write_report(given.json, cases, ratios)
+
+
+def _names(runs: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(case["who"] for case in runs))
+
+
+def _export_static(checkpoint: Path, directory: Path, format: str) -> dict[str, Any]:
+    """One decode graph over a cache that the engine writes in place."""
+    fields: dict[str, Any] = {"export_format": format, "dynamic": True}
+    generation_config = GenerationConfig(cache_implementation="static", max_cache_len=CACHE)
+    if format == "openvino":
+        fields["stateful"], generation_config = True, None
+    config = AutoExportConfig.from_dict(fields)
+    AutoHfExporter.from_config(config).export_model(
+        load_checkpoint(str(checkpoint)),
+        sample_inputs(checkpoint, generation=True),
+        config,
+        for_generation=True,
+        multi_token_decode=True,
+        generation_config=generation_config,
+    ).save_pretrained(directory)
+    return {}
 
 
 def _race(
@@ -118,18 +205,27 @@ def _race(
     for who, export in EXPORT.items():
         in_child(lambda who=who, export=export: export(checkpoint, scratch / who, format, generation=generation))
     eager = open_eager if generation else open_eager_encoder
-    contestants: dict[str, Callable[[], Opened]] = {
-        "ours": functools.partial(open_ours, scratch / "ours"),
-        "peer": functools.partial(open_peer, scratch / "peer"),
-        "eager": functools.partial(eager, checkpoint),
-    }
     loop = decode if generation else encode
+    contestants: dict[str, tuple[Callable[[], Any], Callable[..., list[int]]]] = {
+        "dynamic": (functools.partial(open_ours, scratch / "ours"), loop),
+        "peer": (functools.partial(open_peer, scratch / "peer"), loop),
+        "eager": (functools.partial(eager, checkpoint), loop),
+    }
+    if generation:
+        in_child(functools.partial(_export_static, checkpoint, scratch / "static", format))
+        contestants["loop"] = (functools.partial(open_loop, scratch / "static"), decode_loop)
+        contestants["compiled"] = (functools.partial(open_compiled, checkpoint), decode_compiled)
     count = given.tokens if generation else 4 * given.tokens
-    return [
-        {"who": who, "round": number, **in_child(functools.partial(measure, open_it, loop, checkpoint, count))}
-        for number in range(given.rounds)
-        for who, open_it in contestants.items()
-    ]
+    runs = []
+    for number in range(given.rounds):
+        for who, (open_it, drive) in contestants.items():
+            case = functools.partial(measure, open_it, drive, checkpoint, count, given.threads)
+            try:
+                runs.append({"who": who, "round": number, **in_child(case)})
+            except RuntimeError:
+                if who != "peer":
+                    raise
+    return runs
 
 
 if __name__ == "__main__":

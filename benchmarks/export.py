@@ -20,11 +20,7 @@ import onnxscript  # noqa: F401 - imported before the fork, so that no case pays
 import torch
 from rich.console import Console
 from rich.table import Table
-from transformers import (
-    AutoConfig,
-    DynamicCache,
-    exporters,  # noqa: F401 - the same
-)
+from transformers import exporters  # noqa: F401 - the same
 
 from contestants import EXPORT, OPEN, open_eager, open_eager_encoder, sample_inputs
 from isolated import in_child, size_of, write_report
@@ -52,13 +48,11 @@ def difference(who: str, checkpoint: Path, directory: Path, *, generation: bool)
     if generation:
         inputs["position_ids"] = (kept.cumsum(-1) - 1).clamp(min=0)
     with torch.no_grad():
-        components, names, cache = OPEN[who](directory)
+        components, names, _ = OPEN[who](directory)
         call = components.get(component) or next(iter(components.values()))
         given: dict[str, Any] = dict(inputs)
         if generation:
             given = {key: value for key, value in given.items() if key in names} | {"use_cache": True}
-        if generation and who == "peer":  # its prefill takes the empty cache that the model would have made
-            given[cache] = DynamicCache(config=AutoConfig.from_pretrained(checkpoint))
         rows = (slice(None), -1) if generation else kept  # a prefill of ours gives the last row's logits
         ours = call(**given)[name][rows]
         theirs = eager(checkpoint)[0][component](**inputs)[name][rows]
