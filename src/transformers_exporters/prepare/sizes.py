@@ -123,9 +123,7 @@ def _wishes(
     height, width = axis_size(inputs, axes, "height"), axis_size(inputs, axes, "width")
     if height is not None and width is not None and (height in constants or width in constants or height == width):
         steps = dict.fromkeys([*_IMAGE_STEPS, *sorted(c for c in constants if 2 <= c <= 32)[-4:]])
-        oblong = [{"height": height + step, "width": width + 2 * step} for step in steps]
-        square = [{"height": height + step, "width": width + step} for step in steps]
-        wishes.append((*oblong, *square))
+        wishes.append(tuple({"height": height + step, "width": width + 2 * step} for step in steps))
     return wishes
 
 

@@ -11,6 +11,7 @@ from ..errors import TraceError
 from ..trace.record import Traced
 from ..workarounds import collect
 from .complex_numbers import split_complex
+from .fixes.symbolic_scalars import take_tensor_overloads
 from .normal_form import to_normal_form
 
 _SHARED = f"{__package__}.fixes"
@@ -50,4 +51,7 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
         program._state_dict, program._constants = dict(program.state_dict), dict(program.constants)
         weights = split_complex(program, weights, traced.spec.name)
         to_normal_form(program, traced.spec.name, backend.ops)
+        for fix in fixes:
+            if fix.apply is take_tensor_overloads:  # what was taken apart may multiply by a size again
+                fix.apply(program)
     return dataclasses.replace(traced, program=program, weights=weights, fired=fired)

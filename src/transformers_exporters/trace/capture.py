@@ -27,7 +27,7 @@ from ..prepare.record import Prepared
 from ..prepare.resize import resize
 from .assumptions import answered_from_sample, asks_for_values, forget_sample
 from .dims import Leaf, axis_ranges, name_symbols, request_shapes, shape_of
-from .ranges import prove_ranges
+from .ranges import prove_ranges, wrong_sizes
 from .record import Traced
 from .structure import structure_of
 from .weights import weight_refs
@@ -63,10 +63,11 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
     traced = describe(program, prepared, fired, explicit=config.dynamic_shapes is not None)
     if config.dynamic and config.dynamic_shapes is None:
         traced = prove_ranges(traced, prepared)
-        lost = left_out(traced, prepared)
-        inputs = resize(prepared.inputs, prepared.axes, lost)
-        if lost and sizes_of(inputs) != sizes_of(prepared.inputs):
-            return capture(dataclasses.replace(prepared, inputs=inputs), config, fired)
+        lost, baked = left_out(traced, prepared), wrong_sizes(traced, prepared)
+        inputs = resize(prepared.inputs, prepared.axes, {**baked, **lost})
+        static = prepared.static | baked.keys()
+        if sizes_of(inputs) != sizes_of(prepared.inputs) or static != prepared.static:
+            return capture(dataclasses.replace(prepared, inputs=inputs, static=static), config, fired)
     return traced
 
 
@@ -142,10 +143,22 @@ def _exportable_forward(
         outputs = original(*args, **kwargs)
         if not strict:  # a strict trace reads this function instead of running it
             register_objects_in(outputs)
+            outputs = in_field_order(outputs)
         return outputs
 
     forward.__signature__ = signature.replace(parameters=[*named, *extra])  # type: ignore[attr-defined]
     return replaced(model, forward)
+
+
+def in_field_order(outputs: Any) -> Any:
+    """The outputs with the fields of each object in the order of its class, which is theirs whenever they are rebuilt.
+
+    InternVL fills `pooler_output` after `hidden_states`: flattened as returned and as rebuilt, its leaves would have two
+    different orders.
+    """
+    rebuilt = pytree.tree_map(lambda leaf: leaf, outputs)
+    before, after = (pytree.tree_flatten_with_path(tree)[0] for tree in (outputs, rebuilt))
+    return outputs if [path for path, _ in before] == [path for path, _ in after] else rebuilt
 
 
 def complete_shapes(shapes: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:

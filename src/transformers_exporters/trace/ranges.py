@@ -101,18 +101,39 @@ def _widen(traced: Traced, prepared: Prepared, narrow: Mapping[str, AxisRange]) 
 
 def _same(traced: Traced, prepared: Prepared, sizes: Mapping[str, int]) -> bool | None:
     """Whether the program computes what the model computes at these sizes; None where the model itself refuses."""
-    inputs = resize(prepared.inputs, prepared.axes, _with_parts(prepared, sizes))
+    logger.debug("%s: trying %s", prepared.name, dict(sizes))
+    return _agrees(traced, prepared, resize(prepared.inputs, prepared.axes, _with_parts(prepared, sizes)))
+
+
+def wrong_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
+    """The caller's sizes of the image axes, if the graph has baked in a size of theirs; empty if it has not.
+
+    Model code makes numbers of sizes in ways that no trace sees (`int(math.sqrt(patches))`). So the graph is tried on the
+    caller's images and on some twice as large. Where it is wrong the axes have to be constant.
+    """
+    if is_referenced(prepared.model) or {"height", "width"} & prepared.static:
+        return {}
+    free = {size for tensor in traced.spec.inputs for size in tensor.shape if isinstance(size, str)}
+    own = {n: size for n in ("height", "width") if (size := axis_size(prepared.original, prepared.axes, n))}
+    if not own or not free & own.keys():
+        return {}
+    doubled = resize(prepared.original, prepared.axes, {name: 2 * size for name, size in own.items()})
+    wrong = any(_agrees(traced, prepared, inputs) is False for inputs in (prepared.original, doubled))
+    return own if wrong else {}
+
+
+def _agrees(traced: Traced, prepared: Prepared, inputs: Mapping[str, Any]) -> bool | None:
     try:
         with torch.no_grad():
-            wanted = _by_path(prepared.model(**copy.deepcopy(inputs)))
+            wanted = _by_path(prepared.model(**copy.deepcopy(dict(inputs))))
     except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
-        logger.debug("%s refuses %s: %s", prepared.name, dict(sizes), error)
+        logger.debug("%s refuses: %s", prepared.name, error)
         return None
     try:
         with torch.no_grad():
-            got = _by_path(traced.program.module(check_guards=False)(**copy.deepcopy(inputs)))
+            got = _by_path(traced.program.module(check_guards=False)(**copy.deepcopy(dict(inputs))))
     except Exception as error:  # noqa: BLE001 - a baked size fails in whatever op meets it first
-        logger.debug("%s: the program fails at %s: %s", prepared.name, dict(sizes), error)
+        logger.debug("%s: the program fails: %s", prepared.name, error)
         return False
     return wanted.keys() == got.keys() and all(_close(wanted[path], got[path]) for path in wanted)
 
