@@ -16,7 +16,9 @@ import functools
 import importlib
 import os
 import random
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -127,6 +129,7 @@ def main() -> None:
     if given.render:
         TABLE.write_text(render(finished(given.json, _KEYS), FORMATS, MODES))
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the children are ended too
     warm_up(given.formats.split(","))
     sweep(given)
 

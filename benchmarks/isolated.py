@@ -156,7 +156,10 @@ def write_report(file: str | None, cases: list[dict[str, Any]], ratios: dict[str
     """Write the measurements with date, machine and versions as JSON."""
     if file is None:
         return
-    names = ("transformers-exporters", "torch", "transformers", "onnx", "onnxscript", "onnxruntime", "openvino")
+    names = (
+        *("transformers-exporters", "torch", "transformers", "onnx", "onnxscript", "onnxruntime", "openvino"),
+        *("executorch", "torchao", "nncf"),
+    )
     report = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": {

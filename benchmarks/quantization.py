@@ -1,14 +1,15 @@
 """What quantization costs and brings: bytes, speed and accuracy of every recipe on real weights.
 
 usage: python benchmarks/quantization.py [--formats onnx,openvino,executorch,dynamo] [--recipes int8,int4] [--models smollm2]
-                                         [--tokens 48] [--rounds 3] [--threads 1] [--json FILE]
+                                         [--tokens 48] [--rounds 3] [--threads 1] [--json FILE] [--again]
        python benchmarks/quantization.py --render [--json FILE]
 
 SmolLM2 is exported for generation and reloaded. Against the float32 model, on `data/alice.txt` (the beginning of Alice's
 Adventures in Wonderland, Lewis Carroll, 1865; public domain), in windows of 256 tokens: perplexity, how often the most
 likely next token is the same, and the mean Kullback-Leibler divergence KL(float32 ‖ quantized) of the next token's distribution
 in nats. Speed is decoded tokens a second, one sequence; the recipes of a format take turns. MiniLM: the smallest cosine
-similarity of the mean-pooled embeddings of the text's paragraphs. `float32` is the export without a quantizer.
+similarity of the mean-pooled embeddings of the text's paragraphs, for every quantizer that each format has. `float32` is the
+export without a quantizer. A row that FILE holds is measured again only with `--again`, together with its whole format.
 `--render` writes docs/quantization-results.md from FILE.
 """
 
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import itertools
 import json
 import statistics
 import tempfile
@@ -36,6 +36,7 @@ from decode import decode
 from isolated import in_child, size_of, write_report
 from transformers_exporters import AutoExportConfig, AutoHfExporter
 from transformers_exporters.prepare.checkpoint import load_checkpoint
+from transformers_exporters.quantize.recipes import find_quantizer
 from transformers_exporters.quantize.recipes import recipe as find_recipe
 from transformers_exporters.testing.checkpoints import minilm, smollm2
 
@@ -45,6 +46,20 @@ RESULTS = Path(__file__).parent / "results" / "quantization.json"
 TABLE = Path(__file__).parent.parent / "docs" / "quantization-results.md"
 WINDOW = 256
 BASELINE = "float32"
+#: Beside the recipes: the other quantizers of each format, and the options that the recipes do not take.
+OTHERS = {
+    "onnx": (
+        "OnnxRuntimeQuantizer mode=dynamic",
+        "NNCFOnnxQuantizer mode=int8",
+        "NNCFOnnxQuantizer mode=int4",
+        "NNCFOnnxQuantizer mode=static",
+        "NNCFTorchFXQuantizer",
+        "PT2EQuantizer",
+    ),
+    "openvino": ("NNCFTorchFXQuantizer", "PT2EQuantizer"),
+    "dynamo": ("NNCFTorchFXQuantizer",),
+    "executorch": ("TorchaoQuantizer scheme=8da8w",),
+}
 
 
 def windows(checkpoint: Path) -> list[torch.Tensor]:
@@ -64,24 +79,29 @@ def paragraphs(checkpoint: Path) -> list[dict[str, torch.Tensor]]:
 
 
 def calibration(checkpoint: Path, *, generation: bool) -> list[dict[str, Any]]:
-    """Other words than the ones that are measured on."""
-    texts = [
-        "The library opens at nine in the morning, and the reading room is quiet until noon.",
-        "Write a short letter to a friend who has moved to another city.",
-        "Rain fell on the hills all night; by dawn the river had risen over the lower fields.",
-        "First mix the flour with the butter, then add two eggs and a little salt.",
-    ]
+    """Other words than the ones that are measured on: int64 [2, length], short ones and long ones."""
+    sentences = (Path(__file__).parent / "data" / "calibration.txt").read_text().splitlines()
+    texts = [*sentences, " ".join(sentences), " ".join(reversed(sentences))]
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     tokenizer.padding_side = "left" if generation else "right"
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    return [dict(tokenizer([a, b], padding=True, return_tensors="pt")) for a, b in itertools.pairwise(texts)]
+    options = {"padding": True, "truncation": True, "max_length": WINDOW, "return_tensors": "pt"}
+    return [dict(tokenizer([a, b], **options)) for a, b in zip(texts[::2], texts[1::2], strict=True)]
+
+
+def make_quantizer(recipe: str, format: str) -> Any:
+    """Of a recipe's name, or of `Quantizer option=value ...`."""
+    name, *options = recipe.split()
+    if name[0].islower():
+        return find_recipe(name, format)
+    return find_quantizer(name)(**dict(option.split("=") for option in options))
 
 
 def export(checkpoint: Path, directory: Path, format: str, recipe: str, *, generation: bool) -> dict[str, Any]:
     """Export in this process; bytes of the artifact."""
     config = AutoExportConfig.from_dict({"export_format": format, "dynamic": True})
     if recipe != BASELINE:
-        config.quantizer = find_recipe(recipe, format)
+        config.quantizer = make_quantizer(recipe, format)
         if config.quantizer.calibrates:
             config.quantizer.calibration_dataset = calibration(checkpoint, generation=generation)
     options: dict[str, Any] = {"for_generation": True, "logits_to_keep": 0} if generation else {}
@@ -167,7 +187,7 @@ def run_format(checkpoint: Path, model: str, format: str, given: argparse.Namesp
     generation = MODELS[model][1]
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        for recipe in (BASELINE, *given.recipes.split(",")):
+        for recipe in (BASELINE, *given.recipes.split(","), *(() if generation else OTHERS[format])):
             row: dict[str, Any] = {"model": model, "format": format, "recipe": recipe, "per_second": []}
             directory = Path(scratch) / recipe
             try:
@@ -240,22 +260,29 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", default=str(RESULTS))
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--render", action="store_true")
     given = parser.parse_args()
     if given.render:
         TABLE.write_text(render(json.loads(Path(given.json).read_text())))
         return
     torch.set_num_threads(given.threads)
-    cases: list[dict[str, Any]] = []
+    held = json.loads(Path(given.json).read_text())["cases"] if Path(given.json).exists() else []
     for model in given.models.split(","):
         make, generation = MODELS[model]
+        formats = [f for f in given.formats.split(",") if given.again or (model, f) not in _pairs(held)]
         checkpoint = Path(in_child(lambda make=make: {"path": str(make())})["path"])
         with tempfile.TemporaryDirectory() as scratch:
             reference = Path(scratch) / ("reference.npy" if generation else "reference.npz")
             in_child(functools.partial(save_reference, checkpoint, reference, generation=generation))
-            for format in given.formats.split(","):
-                cases += run_format(checkpoint, model, format, given, reference)
-                write_report(given.json, cases, {})
+            for format in formats:
+                rows = run_format(checkpoint, model, format, given, reference)
+                held = [row for row in held if (row["model"], row["format"]) != (model, format)] + rows
+                write_report(given.json, held, {})
+
+
+def _pairs(rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    return {(row["model"], row["format"]) for row in rows}
 
 
 if __name__ == "__main__":

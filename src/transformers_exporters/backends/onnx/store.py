@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,10 +20,13 @@ from ...artifact.weights import (
     read_safetensors_index,
     write_safetensors,
 )
-from ...prepare.references import bytes_key, tensor_bytes
+from ...prepare.references import bytes_key, mapped, tensor_bytes
 from ..contract import Lowered
 
 WEIGHTS = "model.safetensors"
+# A checkpoint file is linked as it is if the graphs use this part of it; else what they use is copied. A quantized graph may
+# use nothing but an embedding of it.
+_LINKED_PART = 0.9
 # Values below this size stay inside the graph file, where shape inference and constant folding of runtimes see them.
 _INLINE_BYTES = 1024
 
@@ -44,6 +48,7 @@ _SAFETENSORS_TO_ONNX = {
 
 def write_components(components: Sequence[Lowered], directory: Path) -> dict[str, tuple[str, ...]]:
     """Write every component's graph, and each distinct weight once. Returns file names by component, graph first."""
+    components = _with_copies(components, _linkable(components))
     sources = _checkpoint_files(components)
     linked = {source: _free_name(directory, source, index) for index, source in enumerate(sources)}
     for source, name in linked.items():
@@ -67,6 +72,31 @@ def write_components(components: Sequence[Lowered], directory: Path) -> dict[str
                 model.graph.initializers[name].const_value = tensor
         files[component.spec.name] = (graph_file, *used)
     return files
+
+
+def _linkable(components: Sequence[Lowered]) -> set[Path]:
+    """The checkpoint files of which the graphs use enough."""
+    used: dict[Path, dict[int, int]] = {}
+    for component in components:
+        for name, reference in component.weights.items():
+            if isinstance(reference, CheckpointRef) and name in component.program.model.graph.initializers:
+                used.setdefault(reference.file, {})[reference.offset] = reference.length
+    return {file for file, parts in used.items() if sum(parts.values()) >= _LINKED_PART * file.stat().st_size}
+
+
+def _with_copies(components: Sequence[Lowered], linkable: set[Path]) -> list[Lowered]:
+    """The components with their other checkpoint weights as tensors over the file, which are read when they are written."""
+    copies: dict[CheckpointRef, TensorRef] = {}
+    made = []
+    for component in components:
+        weights = dict(component.weights)
+        for name, reference in weights.items():
+            if isinstance(reference, CheckpointRef) and reference.file not in linkable:
+                if reference not in copies:
+                    copies[reference] = TensorRef(mapped(reference), reference.dtype, reference.shape)
+                weights[name] = copies[reference]
+        made.append(dataclasses.replace(component, weights=weights))
+    return made
 
 
 def _checkpoint_files(components: Sequence[Lowered]) -> list[Path]:
