@@ -41,17 +41,15 @@ lint: $(STAMP) ## ruff, strict mypy and the import rules
 unit: $(STAMP)
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
-# The models and the judge lie beside the checkout where this project is developed; point SHARED elsewhere if not.
-SHARED ?= ../shared
-SWEEP_LIST ?= $(SHARED)/tools/judge/first.txt
-SWEEP_BACKENDS ?= dynamo,onnx
-SWEEP_MODES ?= forward,single
-SWEEP_OUT ?= build/sweep.jsonl
-sweep: $(STAMP) ## Judge the exporters on a list of tiny models (needs SHARED)
-	@test -d $(SHARED)/zoo || { echo "make sweep needs the model zoo: set SHARED=<directory with zoo/ and tools/>"; exit 2; }
-	@mkdir -p $(dir $(SWEEP_OUT))
-	$(BIN)/python $(SHARED)/tools/judge/sweep.py --impl ours --entries $(SHARED)/zoo/entries --list $(SWEEP_LIST) \
-	  --backends $(SWEEP_BACKENDS) --modes $(SWEEP_MODES) --out $(SWEEP_OUT) -j 2 $(SWEEP_ARGS)
+# Tiny models of every registered type; other models by SWEEP_ARGS="--zoo DIRECTORY --list FILE". Resumable: a case that
+# SWEEP_OUT holds is not run again.
+SWEEP_OUT ?= benchmarks/results/coverage.jsonl
+SWEEP_FORMATS ?= dynamo,onnx,openvino,executorch
+SWEEP_MODES ?= forward
+sweep: $(STAMP) ## Every architecture on every backend, and the table in docs/coverage.md (hours; resumable)
+	$(TEST_ENV) $(QUIET) $(BIN)/python benchmarks/coverage.py --formats $(SWEEP_FORMATS) --modes $(SWEEP_MODES) \
+	  --json $(SWEEP_OUT) -j $(WORKERS) $(SWEEP_ARGS)
+	$(BIN)/python benchmarks/coverage.py --render --json $(SWEEP_OUT)
 
 QUIET := TRANSFORMERS_VERBOSITY=error TQDM_DISABLE=1 PYTHONWARNINGS=ignore
 bench: $(STAMP) ## Side by side with transformers.exporters: export cost, artifact size, decode speed

@@ -80,11 +80,11 @@ def _names(given: argparse.Namespace) -> list[str]:
     return sorted(CONFIG_MAPPING_NAMES)
 
 
-def sweep(given: argparse.Namespace) -> None:
+def sweep(given: argparse.Namespace, todo: list[Case]) -> None:
     """Run the cases; print and store each result as it comes."""
     source = from_type if given.zoo is None else functools.partial(from_directory, given.zoo)
     about = {"source": "type" if given.zoo is None else "zoo", "commit": _commit()}
-    work = ((case, functools.partial(_quiet, case, source)) for case in cases(given))
+    work = ((case, functools.partial(_quiet, case, source)) for case in todo)
     for case, result in in_children(work, given.workers, given.seconds, int(given.gigabytes * 2**30)):
         if isinstance(result, str):
             result = {"status": "fail", "reason": result, "seconds": None}
@@ -130,8 +130,10 @@ def main() -> None:
         TABLE.write_text(render(finished(given.json, _KEYS), FORMATS, MODES))
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the children are ended too
-    warm_up(given.formats.split(","))
-    sweep(given)
+    todo = list(cases(given))
+    if todo:
+        warm_up(sorted({case.format for case in todo}))
+        sweep(given, todo)
 
 
 if __name__ == "__main__":
