@@ -82,7 +82,6 @@ class NNCFOpenVINOQuantizer(Quantizer):
             )
         return dataclasses.replace(lowered, program=made)
 
-
     def _compressed(self, model: Any) -> Any:
         if self.mode == "int8" or self.ratio == 1:
             return compress(self, model)

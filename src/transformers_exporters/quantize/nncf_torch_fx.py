@@ -59,8 +59,9 @@ class NNCFTorchFXQuantizer(Quantizer):
         feeds = [
             tuple(feed[tensor.name].clone() for tensor in traced.spec.inputs) for feed in calibration.feeds(traced.spec)
         ]
+        module = as_graph_module(traced)
         with quiet(), torch.no_grad():
-            return from_graph_module(traced, self._quantized(as_graph_module(traced), feeds))
+            return from_graph_module(traced, self._quantized(module, feeds))
 
     def _quantized(self, module: GraphModule, feeds: list[Any]) -> Any:
         import nncf
@@ -91,14 +92,18 @@ _MIXED = (torch.ops.aten.embedding.default, torch.ops.aten.scaled_dot_product_at
 
 
 def _without_floats(module: GraphModule) -> list[str]:
-    """The nodes that compute with booleans or whole numbers: NNCF takes masks for floats (3.4.0)."""
+    """The nodes that compute with sizes, booleans or whole numbers: NNCF takes all of them for floats (3.4.0)."""
     return [
         node.name
         for node in module.graph.nodes
-        if node.op == "call_function" and node.target not in _MIXED and any(map(_is_whole, node.all_input_nodes))
+        if node.op == "call_function"
+        and node.target not in _MIXED
+        and not all(map(_is_float, [node, *node.all_input_nodes]))
     ]
 
 
-def _is_whole(node: Node) -> bool:
-    value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and not value.dtype.is_floating_point
+def _is_float(node: Node) -> bool:
+    value = node.meta.get("val")  # a weight has none
+    if isinstance(value, torch.Tensor):
+        return value.dtype.is_floating_point
+    return not isinstance(value, torch.SymInt | int)
