@@ -53,9 +53,11 @@ sweep: $(STAMP) ## Every architecture on every backend, and the table in docs/co
 
 QUIET := TRANSFORMERS_VERBOSITY=error TQDM_DISABLE=1 PYTHONWARNINGS=ignore
 bench: $(STAMP) ## Side by side with transformers.exporters: export cost, artifact size, decode speed
-	$(QUIET) $(BIN)/python benchmarks/export.py --json build/bench-export.json $(BENCH_ARGS)
-	$(QUIET) $(BIN)/python benchmarks/decode.py --json build/bench-decode.json $(BENCH_ARGS)
-	$(BIN)/python benchmarks/report.py build/bench-export.json build/bench-decode.json > docs/benchmarks.md
+	$(QUIET) $(BIN)/python benchmarks/export.py --json benchmarks/results/export.json $(BENCH_ARGS)
+	$(QUIET) $(BIN)/python benchmarks/decode.py --json benchmarks/results/decode.json $(BENCH_ARGS)
+	$(BIN)/python benchmarks/report.py benchmarks/results/export.json benchmarks/results/decode.json > docs/benchmarks.md
+	$(QUIET) $(BIN)/python benchmarks/quantization.py $(BENCH_ARGS)
+	$(BIN)/python benchmarks/quantization.py --render
 
 docs: $(STAMP) ## Run every code block of the guides and the README
 	$(TEST_ENV) $(BIN)/python -m pytest tests/docs $(PYTEST_ARGS)

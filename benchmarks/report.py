@@ -1,6 +1,6 @@
 """Write docs/benchmarks.md from the JSON files of the other scripts.
 
-usage: python benchmarks/report.py build/bench-*.json > docs/benchmarks.md
+usage: python benchmarks/report.py benchmarks/results/export.json benchmarks/results/decode.json > docs/benchmarks.md
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def page(reports: dict[str, dict[str, Any]]) -> str:
     for name, report in reports.items():
         machine, versions = report["machine"], report["versions"]
         lines += [
-            f"## `benchmarks/{name.removeprefix('bench-')}.py`",
+            f"## `benchmarks/{name}.py`",
             "",
             f"{report['date']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}; "
             + ", ".join(f"{package} {version}" for package, version in versions.items()),
