@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import logging
 import os
 import sys
@@ -36,7 +37,16 @@ class Screen:
         self.out = Console()
         self.err = Console(stderr=True)
 
-    @contextmanager
+    def _finite(value: Any) -> Any:
+    """JSON has no infinities and NaN: null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@contextmanager
     def stage(self, title: str) -> Iterator[None]:
         """Show that `title` is going on, and afterwards how long it took."""
         start = time.perf_counter()
@@ -51,7 +61,7 @@ class Screen:
     def result(self, value: Mapping[str, Any], *tables: RenderableType) -> None:
         """Print the result: `value` as JSON for machines, else the tables."""
         if self.as_json:
-            print(json.dumps(value, indent=2, default=str))
+            print(json.dumps(_finite(value), indent=2, default=str, allow_nan=False))
         else:
             for table in tables:
                 self.out.print(table)
