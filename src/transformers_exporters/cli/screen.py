@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import logging
+import math
 import os
 import sys
 import time
@@ -37,16 +37,7 @@ class Screen:
         self.out = Console()
         self.err = Console(stderr=True)
 
-    def _finite(value: Any) -> Any:
-    """JSON has no infinities and NaN: null."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-@contextmanager
+    @contextmanager
     def stage(self, title: str) -> Iterator[None]:
         """Show that `title` is going on, and afterwards how long it took."""
         start = time.perf_counter()
@@ -75,6 +66,15 @@ class Screen:
             print(json.dumps({"error": {"type": type(error).__name__, "message": message}}, indent=2))
         self.err.print(f"[red]error:[/] {escape(message)}{hint}", highlight=False, soft_wrap=True)
         raise typer.Exit(code)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities and NaN: null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @contextmanager
