@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-#: A decoder with a cache, an encoder, an image model with convolutions.
-MODELS = ("gpt2", "bert", "resnet")
+#: A decoder with a cache, an encoder, an image model.
+MODELS = ("gpt2", "bert", "vit")
 FORMATS = ("dynamo", "onnx", "openvino", "executorch")
 
 

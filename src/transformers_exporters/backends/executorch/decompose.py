@@ -121,6 +121,9 @@ class _Expansion:
                     copies[part] = self._copy(part, copies, node)
         if isinstance(result, Node):
             node.replace_all_uses_with(result)
+        elif not isinstance(result, list | tuple):  # a size that turned out constant
+            for user in list(node.users):
+                user.args, user.kwargs = map_arg((user.args, user.kwargs), lambda n: result if n is node else n)
         else:
             for user in list(node.users):  # getitem
                 user.replace_all_uses_with(result[user.args[1]])
