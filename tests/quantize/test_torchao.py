@@ -134,10 +134,10 @@ def test_4_bits_keep_what_4_bits_can_hold() -> None:
     weight = (steps * scale + low).flatten(1)
     packed = packed4(weight, 32)
     assert packed.packed.shape == (8, 64)
-    torch.testing.assert_close(packed.dequantized(packed.tensors()), weight, rtol=1e-5, atol=1e-5)
     groups = groups4(weight, 32)
-    error = (groups.dequantized(groups.tensors()) - weight).norm() / weight.norm()
-    assert error < 0.02, error
+    for numbers, most in ((packed, 0.001), (groups, 0.02)):  # 16-bit scales; bfloat16 scales and 8-bit offsets
+        error = (numbers.dequantized(numbers.tensors()) - weight).norm() / weight.norm()
+        assert error < most, error
 
 
 @pytest.mark.parametrize("make", [rows8, lambda weight: groups4(weight, 32), lambda weight: packed4(weight, 32)])

@@ -42,10 +42,11 @@ def groups4(weight: torch.Tensor, group: int) -> Groups4:
 
 def packed4(weight: torch.Tensor, group: int) -> Packed4:
     """`weight: float [out, in]` in 4 bits with a scale and an offset for each group, two values in a byte."""
-    scale, offset = _groups(weight, group)
+    stored = torch.float16 if weight.dtype == torch.float32 else weight.dtype
+    scale, offset = (each.to(stored) for each in _groups(weight, group))
     nibbles = (_values(weight, scale, offset) + 8).to(torch.uint8)
     left, right = nibbles.chunk(2, 1)
-    return Packed4(left | right << 4, scale, offset)
+    return Packed4(left | right << 4, scale, offset, weight.dtype)
 
 
 def _groups(weight: torch.Tensor, group: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -67,6 +68,7 @@ def _groups(weight: torch.Tensor, group: int) -> tuple[torch.Tensor, torch.Tenso
 
 def _values(weight: torch.Tensor, scale: torch.Tensor, offset: torch.Tensor) -> torch.Tensor:
     """int8 [out, in] from -8 to 7: the nearest steps."""
+    scale = scale.clamp(min=torch.finfo(scale.dtype).smallest_normal)  # a group of equal weights has none
     groups = weight.unflatten(1, (scale.shape[1], -1))
     steps = (groups - offset.unsqueeze(2)) / scale.unsqueeze(2)
     return steps.round_().clamp_(-8, 7).to(torch.int8).flatten(1)

@@ -108,13 +108,15 @@ class Packed4:
 
     Attributes:
         packed: uint8 [out, in / 2].
-        scale: float [out, groups].
-        offset: float [out, groups].
+        scale: 16-bit float [out, groups].
+        offset: 16-bit float [out, groups].
+        dtype: The weight's.
     """
 
     packed: torch.Tensor
     scale: torch.Tensor
     offset: torch.Tensor
+    dtype: torch.dtype = torch.float32
 
     def tensors(self) -> _Held:
         """See `Numbers`."""
@@ -122,7 +124,7 @@ class Packed4:
 
     def dequantized(self, held: _Held) -> torch.Tensor:
         """See `Numbers`."""
-        packed, scale, offset = held["packed"], held["scale"], held["offset"]
+        packed, scale, offset = held["packed"], held["scale"].to(self.dtype), held["offset"].to(self.dtype)
         values = torch.cat([packed & 15, packed >> 4], 1).to(scale.dtype) - 8
         return (values.unflatten(1, (scale.shape[1], -1)) * scale.unsqueeze(2) + offset.unsqueeze(2)).flatten(1)
 
