@@ -30,7 +30,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from coverage_case import Case, from_directory, from_type, run_case
 from coverage_table import render
 from isolated import in_children
-from results_file import add, finished
+from results_file import add, finished, first_attempts
 from transformers_exporters import AutoHfExporter
 from transformers_exporters.doors import find_backend
 from transformers_exporters.testing import tiny_model
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("--render", action="store_true")
     given = parser.parse_args()
     if given.render:
-        TABLE.write_text(render(finished(given.json, _KEYS), FORMATS, MODES))
+        TABLE.write_text(render(finished(given.json, _KEYS), first_attempts(given.json, _KEYS), FORMATS, MODES))
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the children are ended too
     todo = list(cases(given))

@@ -18,6 +18,14 @@ def finished(file: Path, keys: tuple[str, ...]) -> dict[tuple[str, ...], dict[st
     return {tuple(case[key] for key in keys): case for case in map(json.loads, lines)}
 
 
+def first_attempts(file: Path, keys: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, Any]]:
+    """The first result of every case in the file: before anything was mended that its failure showed."""
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for case in map(json.loads, file.read_text().splitlines() if file.is_file() else []):
+        found.setdefault(tuple(case[key] for key in keys), case)
+    return found
+
+
 def add(file: Path, case: dict[str, Any]) -> None:
     """Append a case, with the date and the versions of what it was measured with."""
     file.parent.mkdir(parents=True, exist_ok=True)
