@@ -33,7 +33,7 @@ def render(cases: Cases, first: Cases, formats: tuple[str, ...], modes: tuple[st
         "A case exports a tiny model with random weights and `dynamic=True`, saves it, opens it again and compares every",
         "output with eager's: at the given sizes and at batches, lengths and image sizes that were never traced, as far as",
         "the model takes them. `generation` exports the graphs of `generate` and compares each of them and the tokens. A",
-        "cell is the export's seconds on one core where the case passes, **fail** where it does not (the reasons follow the",
+        "cell is the seconds that the export computed (by the clock before commit 6172d9c), **fail** where it fails (see below the",
         "table), `–` where there is nothing to export, and empty where it was not run.",
         "",
         "A failed case is run again after a mend, a passed one is not. So the rate is no estimate for architectures that",
