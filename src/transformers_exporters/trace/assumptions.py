@@ -48,11 +48,11 @@ def answered_from_sample(component: str) -> Iterator[None]:
         found.setdefault(_model_line(), f"{question} is {answer}")
 
     levels = {name: logging.getLogger(name).level for name in _TORCH_LOGS}
-    ShapeEnv._log_real_tensor_propagation = note  # type: ignore[method-assign]
+    ShapeEnv._log_real_tensor_propagation = note  # type: ignore[method-assign,assignment]
     try:
         for name in levels:
             logging.getLogger(name).setLevel(logging.ERROR)
-        FakeTensorMode._maybe_infer_fake_kernel_from_pytree_out = _accepted  # type: ignore[method-assign]
+        FakeTensorMode._maybe_infer_fake_kernel_from_pytree_out = _accepted  # type: ignore[method-assign,assignment]
         with functorch_config.patch(fake_tensor_propagate_real_tensors=True):
             yield
     finally:

@@ -16,7 +16,7 @@ import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 
-from ..artifact.spec import ComponentSpec, TensorSpec
+from ..artifact.spec import AxisRange, ComponentSpec, TensorSpec
 from ..artifact.structure import leaf_paths
 from ..configs import ExportConfig
 from ..errors import TraceError
@@ -82,11 +82,12 @@ def left_out(traced: Traced, prepared: Prepared) -> dict[str, int]:
         for size, own, name in zip(
             tensor.shape, given.get(tensor.name, ()), prepared.axes.get(tensor.name, ()), strict=False
         ):
-            low, high = size, size
             if isinstance(size, str):
-                bounds = traced.spec.axes.get(size)
-                low, high = (bounds.minimum, bounds.maximum) if bounds else (own, own)
-            if name is not None and not (low <= own and (high is None or own <= high)):
+                bounds = traced.spec.axes.get(size, AxisRange(minimum=own, maximum=own))
+            else:
+                bounds = AxisRange(minimum=size, maximum=size)
+            reached = bounds.minimum <= own and (bounds.maximum is None or own <= bounds.maximum)
+            if name is not None and not reached:
                 lost[name] = int(own)
     return lost
 

@@ -7,10 +7,8 @@ and symbols stay what they are.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from weakref import WeakValueDictionary
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
@@ -31,12 +29,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 
 from ..errors import TraceError, UnsupportedModelError
-from ..prepare.references import has_values, tensor_bytes
+from ..prepare.references import has_values
+from .graph_state import GraphState, held_tensor, program_inputs
 from .record import Traced
-from .weights import HELD, weight_refs
-
-#: Equal tensors that tools made for several components: stored once, as the weights are that they stand for.
-_SHARED: WeakValueDictionary[Any, torch.Tensor] = WeakValueDictionary()
+from .weights import weight_refs
 
 
 def as_graph_module(traced: Traced) -> GraphModule:
@@ -55,14 +51,14 @@ def as_graph_module(traced: Traced) -> GraphModule:
             )
     root = torch.nn.Module()
     graph, copies = Graph(), dict[Node, Any]()
-    for node, spec in _inputs(program):
+    for node, spec in program_inputs(program):
         if spec.kind is InputKind.USER_INPUT:
             continue
         attribute = f"held_{len(copies)}"
-        _attach(root, attribute, _held(program, spec))
+        _attach(root, attribute, held_tensor(program, spec))
         copies[node] = graph.get_attr(attribute)
         copies[node].meta = dict(node.meta)
-    for node, spec in _inputs(program):
+    for node, spec in program_inputs(program):
         if spec.kind is InputKind.USER_INPUT and not isinstance(spec.arg, ConstantArgument):
             copies[node] = graph.placeholder(node.name)
             copies[node].meta = dict(node.meta)
@@ -91,7 +87,7 @@ def from_graph_module(traced: Traced, module: GraphModule) -> Traced:
     program = traced.program
     mode = _fake_mode(program)
     graph, root = Graph(), torch.nn.Module()
-    state = _State(program, graph, mode)
+    state = GraphState(program, graph, mode)
     copies: dict[Node, Any] = {}
     for node in module.graph.nodes:
         if node.op == "get_attr" and node.users and isinstance(value := _attribute(module, node), torch.Tensor):
@@ -100,7 +96,7 @@ def from_graph_module(traced: Traced, module: GraphModule) -> Traced:
             for name, value in _tensors(module.get_submodule(str(node.target))).items():
                 state.add(f"{node.target}.{name}", value)
     specs = list(state.specs)
-    specs += _user_inputs(program, module, graph, copies)
+    specs += _userprogram_inputs(program, module, graph, copies)
     for node in module.graph.nodes:
         if node not in copies and node.op != "output" and (node.users or node.is_impure()):
             if node.op == "call_module":
@@ -116,38 +112,11 @@ def from_graph_module(traced: Traced, module: GraphModule) -> Traced:
     return dataclasses.replace(traced, program=rebuilt, weights=weight_refs(rebuilt))
 
 
-class _State:
-    """The weights of a new graph: a placeholder for each distinct tensor."""
-
-    def __init__(self, program: ExportedProgram, graph: Graph, mode: FakeTensorMode) -> None:
-        self._old = {id(_held(program, spec)): spec for _, spec in _inputs(program) if spec.kind in HELD}
-        self._graph = graph
-        self.mode = mode
-        self.nodes: dict[int, Node] = {}
-        self.specs: list[InputSpec] = []
-        self.state: dict[str, Any] = {}
-        self.constants: dict[str, Any] = {}
-
-    def add(self, attribute: str, tensor: torch.Tensor) -> Node:
-        """The placeholder of a tensor; one of the program keeps its name, a new one is named after its attribute."""
-        if id(tensor) in self.nodes:
-            return self.nodes[id(tensor)]
-        spec = self._old.get(id(tensor)) or _new_spec(attribute, {s.target for s in self.specs})
-        value = tensor if id(tensor) in self._old else _shared(tensor.detach())
-        node = self._graph.placeholder(f"w_{len(self.specs)}")
-        node.meta = {"val": self.mode.from_tensor(value, static_shapes=True)}
-        self.specs.append(dataclasses.replace(spec, arg=TensorArgument(node.name)))
-        table = self.constants if spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False else self.state
-        table[str(spec.target)] = value
-        self.nodes[id(tensor)] = node
-        return node
-
-
 def _tensors(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
-def _inlined(called: torch.nn.Module, node: Node, graph: Graph, copies: dict[Node, Any], state: _State) -> Any:
+def _inlined(called: torch.nn.Module, node: Node, graph: Graph, copies: dict[Node, Any], state: GraphState) -> Any:
     """Add what a small module computes, in aten operators, with its tensors as weights of the graph."""
     held = _tensors(called)
     given = [copies[each] for each in node.all_input_nodes]
@@ -190,16 +159,6 @@ def _program(
     )
 
 
-def _inputs(program: ExportedProgram) -> Iterator[tuple[Node, InputSpec]]:
-    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
-    return zip(placeholders, program.graph_signature.input_specs, strict=True)
-
-
-def _held(program: ExportedProgram, spec: InputSpec) -> Any:
-    name = str(spec.target)
-    return program.state_dict[name] if name in program.state_dict else program.constants[name]
-
-
 def _attach(root: torch.nn.Module, name: str, value: Any) -> None:
     if isinstance(value, torch.nn.Parameter):
         root.register_parameter(name, value)
@@ -214,13 +173,13 @@ def _attribute(module: torch.nn.Module, node: Node) -> Any:
     return getattr(module.get_submodule(owner), name)
 
 
-def _user_inputs(
+def _userprogram_inputs(
     program: ExportedProgram, module: GraphModule, graph: Graph, copies: dict[Node, Any]
 ) -> list[InputSpec]:
     """Add the user's inputs to a new graph; returns their specs, which are the old ones."""
     placeholders = iter([node for node in module.graph.nodes if node.op == "placeholder"])
     specs: list[InputSpec] = []
-    for old, spec in _inputs(program):
+    for old, spec in program_inputs(program):
         if spec.kind is not InputKind.USER_INPUT:
             continue
         held = graph.placeholder(old.name)
@@ -247,13 +206,6 @@ def _outputs(program: ExportedProgram, returned: Any) -> list[OutputSpec]:
     ]
 
 
-def _new_spec(attribute: str, taken: set[str | None]) -> InputSpec:
-    name = attribute.lstrip("_")
-    while name in taken:
-        name += "_"
-    return InputSpec(InputKind.BUFFER, TensorArgument(name), name, persistent=True)
-
-
 def _set_value(node: Node, mode: FakeTensorMode) -> None:
     """Compute a node's fake value where it has none, or a tool may have copied it from a node of another dtype."""
     target = node.target
@@ -270,9 +222,3 @@ def _fake_mode(program: ExportedProgram) -> FakeTensorMode:
     if not isinstance(mode, FakeTensorMode):
         raise TraceError("The traced graph has no fake tensors.")
     return mode
-
-
-def _shared(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, or an equal one that was met before."""
-    digest = hashlib.sha256(tensor_bytes(tensor)).digest()
-    return _SHARED.setdefault((digest, tensor.dtype, tuple(tensor.shape)), tensor.contiguous())
