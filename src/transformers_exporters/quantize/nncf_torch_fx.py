@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -60,7 +61,9 @@ class NNCFTorchFXQuantizer(Quantizer):
             tuple(feed[tensor.name].clone() for tensor in traced.spec.inputs) for feed in calibration.feeds(traced.spec)
         ]
         module = as_graph_module(traced)
+        logger = logging.getLogger("nncf")
         with quiet(), torch.no_grad():
+            logger.setLevel(logging.ERROR)  # each call warns that it is experimental; `quiet` puts the level back
             return from_graph_module(traced, self._quantized(module, feeds))
 
     def _quantized(self, module: GraphModule, feeds: list[Any]) -> Any:
