@@ -96,7 +96,7 @@ def from_graph_module(traced: Traced, module: GraphModule) -> Traced:
             for name, value in _tensors(module.get_submodule(str(node.target))).items():
                 state.add(f"{node.target}.{name}", value)
     specs = list(state.specs)
-    specs += _userprogram_inputs(program, module, graph, copies)
+    specs += _user_inputs(program, module, graph, copies)
     for node in module.graph.nodes:
         if node not in copies and node.op != "output" and (node.users or node.is_impure()):
             if node.op == "call_module":
@@ -173,7 +173,7 @@ def _attribute(module: torch.nn.Module, node: Node) -> Any:
     return getattr(module.get_submodule(owner), name)
 
 
-def _userprogram_inputs(
+def _user_inputs(
     program: ExportedProgram, module: GraphModule, graph: Graph, copies: dict[Node, Any]
 ) -> list[InputSpec]:
     """Add the user's inputs to a new graph; returns their specs, which are the old ones."""
