@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from torch.export.passes import move_to_device_pass
+from torch.fx.graph import CodeGen
 
 from ...artifact.spec import ComponentSpec, Json
 from ...errors import ArtifactError
@@ -90,18 +91,15 @@ def open_session(
     if target is not None:
         program = move_to_device_pass(program, target)
     module = program.module(check_guards=False)
-    in_spec = program.call_spec.in_spec
-    assert in_spec is not None
-
-    # Built into its object and flattened again, an output that the model filled in another order than its class lists
-    # its fields (InternVL sets `pooler_output` last) would change its order.
-    codegen: Any = module.graph._codegen
-    codegen.pytree_info = codegen.pytree_info._replace(out_spec=None)
+    # The graph's own leaves go in and come out. Built into its object and flattened again, an output that the model filled in
+    # another order than its class lists its fields (InternVL sets `pooler_output` last) would change its order.
+    module.graph.set_codegen(CodeGen())
     module.recompile()
 
     def call(flat: list[Any]) -> list[Any]:
-        args, kwargs = pytree.tree_unflatten(flat, in_spec)
-        return list(module(*args, **kwargs))
+        # Not `module(...)`: its hook solves the shapes' equations with sympy at every call, half of a small model's step
+        # (torch 2.13); the feeds are checked against the component's border already.
+        return list(module.forward(*flat))
 
     return DynamoSession(component, call, target)
 
