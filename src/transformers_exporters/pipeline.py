@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
 from functools import partial
@@ -50,6 +51,8 @@ def export_part(
         lowered: Lowered = lower(traced, config)
         if quantizer is not None:
             lowered = quantizer.quantize_lowered(lowered, data)
+        if traced.assumed:
+            lowered = dataclasses.replace(lowered, notes={**lowered.notes, "assumed": list(traced.assumed)})
         return traced, lowered
 
 

@@ -1,43 +1,46 @@
-"""A question about values is answered from the sample, said in a warning, and only where the trace asks one."""
+"""A model that decides by values of its inputs: exported along the sample's way, which is said aloud and in the manifest."""
 
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 import pytest
 import torch
 
-from transformers_exporters import DynamoConfig, DynamoExporter, TraceError
+import transformers_exporters as te
 
 
-class Asks(torch.nn.Module):
-    """Adds one if any entry of the mask is set."""
+class Deciding(torch.nn.Module):
+    """Adds a bias only where a flag is set somewhere."""
 
-    def forward(self, x, mask):
-        return x + 1 if mask.any() else x - 1
-
-
-class Unanswerable(torch.nn.Module):
-    def forward(self, x):
-        raise ValueError("no such model")
+    def forward(self, values: torch.Tensor, flags: torch.Tensor) -> torch.Tensor:
+        if flags.any():
+            return values + 1
+        return values * 2
 
 
-def inputs(batch: int, bit: int) -> dict[str, torch.Tensor]:
-    mask = torch.zeros(batch, 4, dtype=torch.int64)
-    mask[0, 0] = bit
-    return {"x": torch.zeros(batch, 4), "mask": mask}
-
-
-@pytest.mark.parametrize(("bit", "wanted"), [(1, 1.0), (0, -1.0)])
-def test_the_sample_decides_and_a_warning_says_so(caplog: pytest.LogCaptureFixture, bit: int, wanted: float) -> None:
-    with caplog.at_level(logging.WARNING, logger="transformers_exporters"):
-        program = DynamoExporter().export(Asks(), inputs(3, bit), DynamoConfig(dynamic=True))
-    got = program.module()(**inputs(5, bit))
-    assert torch.equal(got, torch.full((5, 4), wanted))
+@pytest.mark.parametrize("set_somewhere", [True, False])
+def test_what_is_assumed_is_said(set_somewhere: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    model = Deciding().eval()
+    inputs = {"values": torch.randn(2, 3), "flags": torch.zeros(2, 3, dtype=torch.bool)}
+    inputs["flags"][0, 0] = set_somewhere
+    with caplog.at_level(logging.WARNING):
+        exported = te.OnnxExporter().export_model(model, inputs, te.OnnxConfig(dynamic=True))
     assert "decides by values of its inputs" in caplog.text
+    exported.save_pretrained(tmp_path / "artifact")
+    loaded = te.ExportedModel.from_pretrained(tmp_path / "artifact")
+    (assumed,) = loaded.manifest.notes["model"]["assumed"]
+    assert str(set_somewhere) in str(assumed)
+    torch.testing.assert_close(loaded(**inputs), model(**inputs))
 
 
-def test_nothing_is_assumed_for_other_failures(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(TraceError, match="no such model"):
-        DynamoExporter().export(Unanswerable(), {"x": torch.zeros(2, 3)}, DynamoConfig(dynamic=True))
-    assert "decides by values" not in caplog.text
+def test_a_model_that_decides_by_nothing_assumes_nothing() -> None:
+    inputs = {"values": torch.randn(2, 3), "flags": torch.ones(2, 3, dtype=torch.bool)}
+
+    class Plain(torch.nn.Module):
+        def forward(self, values: torch.Tensor, flags: torch.Tensor) -> torch.Tensor:
+            return torch.where(flags, values, 0.0)
+
+    exported = te.OnnxExporter().export_model(Plain().eval(), inputs, te.OnnxConfig(dynamic=True))
+    assert "assumed" not in exported.manifest.notes["model"]

@@ -2,7 +2,7 @@
 
 `if mask.any():` cannot be answered by a graph. torch.export gives up on such a question. With the traced sample at hand it
 has an answer, and the graph is right for all inputs that give the same one. Nothing is assumed in silence: the answers
-are listed with the model's line in a warning. No runtime checks them.
+are listed with the model's line in a warning and in the artifact's manifest. No runtime checks them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,17 @@ def asks_for_values(error: BaseException, prepared: Prepared) -> bool:
 
 
 @contextmanager
-def answered_from_sample(component: str) -> Iterator[None]:
+def answered_from_sample(component: str) -> Iterator[list[str]]:
     """While held, a trace computes with the values of its sample beside the shapes, and goes on where values decide.
 
     Args:
         component: Its name, for the warning that lists what was assumed.
+
+    Yields:
+        What was assumed, a line of the model each; complete when the context is left.
     """
     found: dict[str, str] = {}
+    assumed: list[str] = []
     original, checked = ShapeEnv._log_real_tensor_propagation, FakeTensorMode._maybe_infer_fake_kernel_from_pytree_out
 
     def note(self: ShapeEnv, question: Any, answer: Any) -> None:
@@ -54,19 +58,19 @@ def answered_from_sample(component: str) -> Iterator[None]:
             logging.getLogger(name).setLevel(logging.ERROR)
         FakeTensorMode._maybe_infer_fake_kernel_from_pytree_out = _accepted  # type: ignore[method-assign,assignment]
         with functorch_config.patch(fake_tensor_propagate_real_tensors=True):
-            yield
+            yield assumed
     finally:
         FakeTensorMode._maybe_infer_fake_kernel_from_pytree_out = checked  # type: ignore[method-assign]
         ShapeEnv._log_real_tensor_propagation = original  # type: ignore[method-assign]
         for name, level in levels.items():
             logging.getLogger(name).setLevel(level)
-    if found:
-        lines = "; ".join(f"{line} ({answer})" for line, answer in found.items())
+    assumed += [f"{line} ({answer})" for line, answer in found.items()]
+    if assumed:
         logger.warning(
             "%s: the model's code decides by values of its inputs. The graph holds the way that the given inputs take and "
             "is right for inputs that take the same: %s.",
             component,
-            lines,
+            "; ".join(assumed),
         )
 
 

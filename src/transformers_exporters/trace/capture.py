@@ -57,10 +57,11 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         shapes = complete_shapes(config.dynamic_shapes, prepared.inputs)
     elif config.dynamic:
         shapes = request_shapes(prepared)
-    program = _export(prepared, config, shapes)
+    program, assumed = _export(prepared, config, shapes)
     drop_trivial_guards(program)
     carry_example(program, prepared)
     traced = describe(program, prepared, fired, explicit=config.dynamic_shapes is not None)
+    traced = dataclasses.replace(traced, assumed=tuple(assumed))
     if config.dynamic and config.dynamic_shapes is None:
         traced = prove_ranges(traced, prepared)
         lost, baked = left_out(traced, prepared), wrong_sizes(traced, prepared)
@@ -97,7 +98,9 @@ def sizes_of(kwargs: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     return {path: tuple(value.shape) for path, value in named_leaves(kwargs) if isinstance(value, torch.Tensor)}
 
 
-def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> ExportedProgram:
+def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[ExportedProgram, list[str]]:
+    """The program, and what it assumes about the values of its inputs."""
+
     def export() -> ExportedProgram:
         with torch.no_grad(), _exportable_forward(prepared.model, prepared.inputs, strict=config.strict):
             return torch.export.export(
@@ -110,13 +113,14 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> ExportedPr
             )
 
     try:
-        return export()
+        return export(), []
     except Exception as error:  # noqa: BLE001 - torch.export raises whatever the model's code and dozens of its own classes raise
         failure = error
     if asks_for_values(failure, prepared):
         try:
-            with answered_from_sample(prepared.name):
-                return forget_sample(export())
+            with answered_from_sample(prepared.name) as assumed:
+                program = forget_sample(export())
+            return program, assumed
         except Exception as error:  # noqa: BLE001 - as above; the first failure says more about the model
             logger.debug("%s: the sample's values did not help: %s", prepared.name, error)
     raise TraceError(

@@ -25,6 +25,8 @@ class Traced:
             `program.state_dict`.
         symbols: The program's symbols (`s72`) and the axis names of the spec that they stand for (`batch`).
         fired: How often each workaround fired.
+        assumed: Lines of the model that decide by values of its inputs, and what they were assumed to find: the graph is
+            right for inputs that give the same answers.
         samples: The tensors that were traced, by input name (sizes of the exporter's own choosing).
     """
 
@@ -33,4 +35,5 @@ class Traced:
     weights: Mapping[str, WeightRef]
     symbols: Mapping[str, str] = field(default_factory=dict)
     fired: Mapping[str, int] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
     samples: Mapping[str, torch.Tensor] = field(default_factory=dict)
