@@ -13,6 +13,7 @@ from transformers_exporters import (
     AutoExportConfig,
     AutoHfExporter,
     Backend,
+    Calibration,
     ConfigError,
     DynamoConfig,
     DynamoExporter,
@@ -26,10 +27,17 @@ from transformers_exporters import (
     InputError,
     LoweringError,
     MissingBackendError,
+    NNCFOnnxQuantizer,
+    NNCFOpenVINOQuantizer,
+    NNCFTorchFXQuantizer,
     OnnxConfig,
     OnnxExporter,
+    OnnxRuntimeQuantizer,
     OpenVINOConfig,
     OpenVINOExporter,
+    PT2EQuantizer,
+    Quantizer,
+    TorchaoQuantizer,
     TraceError,
     UnsupportedModelError,
     VerificationError,
@@ -52,6 +60,18 @@ def configs() -> list[ExportConfig]:
         OnnxConfig(dynamic_shapes={"input_ids": {0: text}}, opset_version=20, optimize=True),
         OpenVINOConfig(compress_to_fp16=False, stateful=True),
         ExecutorchConfig(backend="xnnpack", alloc_graph_input=False, alloc_graph_output=False),
+    ]
+
+
+def quantizers(dataset: list[dict[str, Any]], data: Calibration) -> list[Quantizer]:
+    assert data.kwargs
+    return [
+        OnnxRuntimeQuantizer(mode="static", calibration_dataset=dataset),
+        NNCFOnnxQuantizer(mode="int8"),
+        NNCFOpenVINOQuantizer(mode="int4", group_size=64),
+        NNCFTorchFXQuantizer(),
+        PT2EQuantizer(),
+        TorchaoQuantizer(scheme="8da4w"),
     ]
 
 

@@ -44,7 +44,7 @@ class NNCFOpenVINOQuantizer(Quantizer):
     mode: str = "int8"
     group_size: int = 32
     symmetric: bool = False
-    ratio: float = 0.77
+    ratio: float = 0.81
     model_type: str | None = "transformer"
 
     def __post_init__(self) -> None:
@@ -94,7 +94,9 @@ class NNCFOpenVINOQuantizer(Quantizer):
 
 
 def _products(model: Any) -> dict[str, Product]:
-    """Products with a constant matrix by node name, but for the last one, which NNCF gives 8 bits itself."""
+    """Products with a constant matrix by node name, but for the largest: of a language model the one that gives logits,
+    which NNCF gives 8 bits itself.
+    """
     found: dict[str, Product] = {}
     for node in model.get_ordered_ops():
         if node.get_type_name() != "MatMul":
@@ -108,7 +110,8 @@ def _products(model: Any) -> dict[str, Product]:
             if not node.get_attributes()["transpose_b"]:
                 rows, columns = columns, rows
             found[node.get_friendly_name()] = Product(rows, columns)
-    return dict(list(found.items())[:-1])
+    largest = max(found, key=lambda name: found[name].rows * found[name].columns, default="")
+    return {name: product for name, product in found.items() if name != largest}
 
 
 def compress(options: Any, model: Any, ignored: Any = None) -> Any:
