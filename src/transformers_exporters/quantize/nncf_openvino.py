@@ -94,8 +94,9 @@ class NNCFOpenVINOQuantizer(Quantizer):
 
 
 def _products(model: Any) -> dict[str, Product]:
-    """Products with a constant matrix by node name, but for the largest: of a language model the one that gives logits,
-    which NNCF gives 8 bits itself.
+    """Products with a constant matrix by node name, but for the largest.
+
+    Of a language model that is the one that gives logits, which NNCF gives 8 bits itself.
     """
     found: dict[str, Product] = {}
     for node in model.get_ordered_ops():
