@@ -21,7 +21,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -228,30 +228,39 @@ def render(report: dict[str, Any]) -> str:
         "These weights come from a GGUF file with 4 bits, in blocks of 32 with a scale and a float offset, which groups of the same",
         "kind (ExecuTorch's and PyTorch's `int4`) reproduce almost exactly: a checkpoint that never had 4 bits loses more.",
         "",
-        "| format | recipe | bytes ÷ float32 | perplexity ÷ float32 | same top token | KL, nats | tokens a second ÷ float32 |",
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
-    for row in (row for row in report["cases"] if row["model"] == "smollm2"):
-        if "failed" in row:
-            lines.append(f"| {row['format']} | {row['recipe']} | failed | | | | |")
-            continue
-        lines.append(
-            f"| {row['format']} | {row['recipe']} | {row['bytes_ratio']:.3f} | {row['perplexity_ratio']:.3f} | "
-            f"{row['top1']:.1%} | {abs(row['kl']):.4f} | {row.get('speed_ratio', float('nan')):.2f} |"
-        )
-    lines += [
+        *_table(
+            [row for row in report["cases"] if row["model"] == "smollm2"],
+            {
+                "bytes ÷ float32": lambda row: f"{row['bytes_ratio']:.3f}",
+                "perplexity ÷ float32": lambda row: f"{row['perplexity_ratio']:.3f}",
+                "same top token": lambda row: f"{row['top1']:.1%}",
+                "KL, nats": lambda row: f"{abs(row['kl']):.4f}",
+                "tokens a second ÷ float32": lambda row: f"{row.get('speed_ratio', float('nan')):.2f}",
+            },
+        ),
         "",
         "## all-MiniLM-L6-v2",
         "",
-        "| format | recipe | bytes ÷ float32 | smallest cosine |",
-        "|---|---|---:|---:|",
+        *_table(
+            [row for row in report["cases"] if row["model"] == "minilm"],
+            {
+                "bytes ÷ float32": lambda row: f"{row['bytes_ratio']:.3f}",
+                "smallest cosine": lambda row: f"{row['cosine']:.5f}",
+            },
+        ),
     ]
-    for row in (row for row in report["cases"] if row["model"] == "minilm"):
-        if "failed" in row:
-            lines.append(f"| {row['format']} | {row['recipe']} | failed | |")
-            continue
-        lines.append(f"| {row['format']} | {row['recipe']} | {row['bytes_ratio']:.3f} | {row['cosine']:.5f} |")
     return "\n".join(lines) + "\n"
+
+
+def _table(rows: list[dict[str, Any]], columns: dict[str, Callable[[dict[str, Any]], str]]) -> Iterator[str]:
+    """A line for each row; one that failed says so."""
+    yield f"| format | recipe | {' | '.join(columns)} |"
+    yield "|---|---|" + "---:|" * len(columns)
+    for row in rows:
+        cells = (
+            [cell(row) for cell in columns.values()] if "failed" not in row else ["failed", *[""] * (len(columns) - 1)]
+        )
+        yield f"| {row['format']} | {row['recipe']} | {' | '.join(cells)} |"
 
 
 def main() -> None:

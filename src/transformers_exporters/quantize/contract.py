@@ -15,6 +15,7 @@ from ..doors import Requirement, find_backend, require
 from ..errors import ConfigError
 from ..runtime.feeds import check_feeds
 from ..runtime.load import flatten_feeds
+from ..runtime.torch_arrays import to_numpy
 from ..trace.record import Traced
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ class Calibration:
         """The same as tensors by input name, checked against the component's border."""
         for kwargs in self.kwargs:
             yield check_feeds(spec, flatten_feeds(spec, kwargs))
+
+    def arrays(self, spec: ComponentSpec) -> Iterator[dict[str, Any]]:
+        """The same as numpy arrays, under the backend's own input names."""
+        ports = {tensor.name: tensor.port for tensor in spec.inputs}
+        for feed in self.feeds(spec):
+            yield {ports[name]: to_numpy(value) for name, value in feed.items()}
 
 
 @dataclass(kw_only=True)

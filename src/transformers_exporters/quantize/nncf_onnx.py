@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import torch
-
-from ..doors import Requirement
 from ..errors import ConfigError
-from .contract import Calibration, Quantizer
-from .nncf_openvino import MODES, compress, quiet
+from .contract import Calibration
+from .nncf import NNCFQuantizer
+from .values import SharesValues
 
 if TYPE_CHECKING:
     from ..backends.contract import Lowered
 
 
 @dataclass(kw_only=True)
-class NNCFOnnxQuantizer(Quantizer):
+class NNCFOnnxQuantizer(SharesValues, NNCFQuantizer):
     """Quantizes an ONNX graph with NNCF; `OnnxRuntimeQuantizer` does the same with ONNX Runtime's own tools.
 
     Attributes:
@@ -33,58 +29,28 @@ class NNCFOnnxQuantizer(Quantizer):
     """
 
     formats: ClassVar[tuple[str, ...]] = ("onnx",)
-    requires: ClassVar[Mapping[str, Requirement]] = {"nncf": Requirement("3.2", "3.4.0")}
 
     mode: str = "static"
-    group_size: int = 32
     symmetric: bool = True
-    ratio: float = 1.0
-    model_type: str | None = "transformer"
 
     def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise ConfigError(f"NNCFOnnxQuantizer.mode must be one of {', '.join(MODES)}, got {self.mode!r}.")
+        super().__post_init__()
         if self.mode == "int4" and not self.symmetric:
             # onnxruntime 1.32.0 fuses them into a MatMulNBits whose unpacked zero points its own kernel refuses.
             raise ConfigError(
                 "ONNX Runtime cannot open NNCF's 4-bit weights with zero points: use symmetric=True, or OnnxRuntimeQuantizer."
             )
 
-    @property
-    def calibrates(self) -> bool:
-        return self.mode == "static"
-
-    @contextmanager
-    def quantize_model(self, model: torch.nn.Module) -> Iterator[None]:
-        """Components share what was quantized while this is open."""
-        from .values import Values
-
-        self._values = Values()
-        try:
-            yield
-        finally:
-            del self._values
-
     def quantize_lowered(self, lowered: Lowered, calibration: Calibration) -> Lowered:
-        from .onnx_files import numpy_feeds, quantized_by
+        from .onnx_files import quantized_by
 
-        feeds = list(numpy_feeds(lowered.spec, calibration.feeds(lowered.spec))) if self.calibrates else []
+        feeds = list(calibration.arrays(lowered.spec)) if self.calibrates else []
 
         def quantize(source: Path, target: Path) -> None:
-            import nncf
             import onnx
 
             model = onnx.load(source)
-            with quiet():
-                if self.mode != "static":
-                    made: Any = compress(self, model)
-                else:
-                    made = nncf.quantize(
-                        model,
-                        nncf.Dataset(feeds),
-                        subset_size=len(feeds),
-                        model_type=nncf.ModelType.TRANSFORMER if self.model_type else None,
-                    )
+            made = self.measured(model, feeds) if self.calibrates else self.compressed(model)
             onnx.save(made, target, save_as_external_data=True)
 
-        return quantized_by(lowered, self._values, quantize)
+        return quantized_by(lowered, self.values, quantize)

@@ -55,7 +55,7 @@ class NNCFTorchFXQuantizer(Quantizer):
 
     def quantize_program(self, traced: Traced, calibration: Calibration, export_format: str) -> Traced:
         """See `Quantizer.quantize_program`."""
-        from .nncf_openvino import quiet
+        from .nncf import quiet
 
         feeds = [
             tuple(feed[tensor.name].clone() for tensor in traced.spec.inputs) for feed in calibration.feeds(traced.spec)

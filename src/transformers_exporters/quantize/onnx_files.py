@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import onnx_ir as ir
 import torch
@@ -14,6 +14,7 @@ from onnx_ir.passes.common import RemoveUnusedNodesPass
 
 from ..artifact.weights import WeightRef
 from ..doors import find_backend
+from .onnx_weights import add_initializer
 from .values import Values
 
 if TYPE_CHECKING:
@@ -42,13 +43,6 @@ def quantized_by(lowered: Lowered, values: Values, quantize: Callable[[Path, Pat
     return dataclasses.replace(lowered, weights=_weights(made, values))
 
 
-def numpy_feeds(spec: Any, feeds: Iterable[Mapping[str, torch.Tensor]]) -> Iterator[dict[str, Any]]:
-    """Calibration feeds under the graph's own input names."""
-    ports = {tensor.name: tensor.port for tensor in spec.inputs}
-    for feed in feeds:
-        yield {ports[name]: torch.as_tensor(value).detach().cpu().numpy() for name, value in feed.items()}
-
-
 def _fold_transposes(model: ir.Model, weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Store a transposed weight the other way round: the tools look for the weight itself at a MatMul.
 
@@ -63,17 +57,10 @@ def _fold_transposes(model: ir.Model, weights: Mapping[str, torch.Tensor]) -> di
         permutation = node.attributes.get("perm")
         tensor = weights[str(source.name)]
         axes = list(permutation.as_ints()) if permutation is not None else list(range(tensor.dim()))[::-1]
-        turned = tensor.permute(axes).contiguous()
         name = f"{source.name}.permuted.{'.'.join(map(str, axes))}"
-        if name not in made:
-            made[name] = turned
-            constant = ir.Tensor(turned.numpy(), name=name)
-            value = ir.Value(name=name, shape=constant.shape, type=ir.TensorType(constant.dtype), const_value=constant)
-            model.graph.register_initializer(value)
-        ir.convenience.replace_all_uses_with(node.outputs[0], model.graph.initializers[name])
+        turned = add_initializer(model, name, tensor.permute(axes).contiguous(), made)
+        ir.convenience.replace_all_uses_with(node.outputs[0], turned)
     RemoveUnusedNodesPass()(model)
-    for name in [n for n, v in model.graph.initializers.items() if not v.uses() and not v.is_graph_output()]:
-        del model.graph.initializers[name]
     return made
 
 

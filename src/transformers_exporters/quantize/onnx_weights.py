@@ -66,8 +66,6 @@ def quantize_weights(
             new = _gather(model, use.node, use.name, blocks, made)
         _replace(use.node, new)
     RemoveUnusedNodesPass()(model)
-    for name in [n for n, v in model.graph.initializers.items() if not v.uses() and not v.is_graph_output()]:
-        del model.graph.initializers[name]
     model.opset_imports.setdefault(_DOMAIN, 1)
     return made
 
@@ -177,13 +175,13 @@ def _matmul(
     name = linear.weight
     zeros = None
     if blocks.zero_points is not None:
-        zeros = _initializer(model, f"{name}.zero_points", blocks.zero_points, made)
+        zeros = add_initializer(model, f"{name}.zero_points", blocks.zero_points, made)
     return ir.Node(
         _DOMAIN,
         "MatMulNBits",
         [
             linear.source,
-            _initializer(model, f"{name}.blocks", blocks.values, made),
+            add_initializer(model, f"{name}.blocks", blocks.values, made),
             _scales(model, name, blocks, made),
             zeros,
             None,
@@ -203,12 +201,12 @@ def _matmul(
 def _gather(model: ir.Model, node: ir.Node, name: str, blocks: Blocks, made: dict[str, torch.Tensor]) -> ir.Node:
     rows = blocks.values.flatten(1)
     inputs = [
-        _initializer(model, f"{name}.rows", rows, made),  # the same bytes as `.blocks`, stored once
+        add_initializer(model, f"{name}.rows", rows, made),  # the same bytes as `.blocks`, stored once
         node.inputs[1],
         _scales(model, name, blocks, made),
     ]
     if blocks.zero_points is not None:
-        inputs.append(_initializer(model, f"{name}.zero_points", blocks.zero_points, made))
+        inputs.append(add_initializer(model, f"{name}.zero_points", blocks.zero_points, made))
     return ir.Node(
         _DOMAIN,
         "GatherBlockQuantized",
@@ -225,7 +223,7 @@ def _gather(model: ir.Model, node: ir.Node, name: str, blocks: Blocks, made: dic
 
 def _scales(model: ir.Model, name: str, blocks: Blocks, made: dict[str, torch.Tensor]) -> ir.Value:
     """The scales in the dtype of the computation. The engine does this cast once, when it loads the graph."""
-    stored = _initializer(model, f"{name}.scales", blocks.scales, made)
+    stored = add_initializer(model, f"{name}.scales", blocks.scales, made)
     if blocks.dtype == torch.float16:
         return stored
     known = [use.node for use in stored.uses() if use.node.op_type == "Cast"]
@@ -237,7 +235,8 @@ def _scales(model: ir.Model, name: str, blocks: Blocks, made: dict[str, torch.Te
     return cast.outputs[0]
 
 
-def _initializer(model: ir.Model, name: str, tensor: torch.Tensor, made: dict[str, torch.Tensor]) -> ir.Value:
+def add_initializer(model: ir.Model, name: str, tensor: torch.Tensor, made: dict[str, torch.Tensor]) -> ir.Value:
+    """The initializer of that name, made of a tensor if there is none yet; new ones are noted in `made`."""
     if name not in model.graph.initializers:
         constant = ir.Tensor(tensor.numpy(), name=name)
         value = ir.Value(name=name, shape=constant.shape, type=ir.TensorType(constant.dtype), const_value=constant)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import torch
-
 from ..doors import Requirement
 from ..errors import ConfigError
-from .contract import Calibration, Quantizer
-from .values import Values
+from .contract import Calibration
+from .values import SharesValues
 
 if TYPE_CHECKING:
     from ..backends.contract import Lowered
@@ -23,7 +20,7 @@ _MODES = ("int8", "int4", "dynamic", "static")
 
 
 @dataclass(kw_only=True)
-class OnnxRuntimeQuantizer(Quantizer):
+class OnnxRuntimeQuantizer(SharesValues):
     """Quantizes an ONNX graph for ONNX Runtime.
 
     Attributes:
@@ -69,21 +66,12 @@ class OnnxRuntimeQuantizer(Quantizer):
     def calibrates(self) -> bool:
         return self.mode == "static"
 
-    @contextmanager
-    def quantize_model(self, model: torch.nn.Module) -> Iterator[None]:
-        """Components share what was quantized while this is open."""
-        self._values = Values()
-        try:
-            yield
-        finally:
-            del self._values
-
     def quantize_lowered(self, lowered: Lowered, calibration: Calibration) -> Lowered:
-        values = getattr(self, "_values", None) or Values()
+        values = self.values
         if self.mode in ("dynamic", "static"):
-            from .onnx_files import numpy_feeds, quantized_by
+            from .onnx_files import quantized_by
 
-            feeds = numpy_feeds(lowered.spec, calibration.feeds(lowered.spec)) if self.mode == "static" else None
+            feeds = calibration.arrays(lowered.spec) if self.calibrates else None
             return quantized_by(lowered, values, partial(self._quantize_file, feeds=feeds))
         from .onnx_weights import Options, quantize_weights
 
@@ -95,8 +83,7 @@ class OnnxRuntimeQuantizer(Quantizer):
             symmetric=self.symmetric,
             accuracy_level=self.accuracy_level,
         )
-        kept = values.of(lowered)
-        made = quantize_weights(lowered.program.model, kept, values.blocks, options)
+        made = quantize_weights(lowered.program.model, values.of(lowered), values.blocks, options)
         return values.placed(lowered, made)
 
     def _quantize_file(self, source: Path, target: Path, *, feeds: Iterator[dict[str, Any]] | None) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,6 +14,7 @@ import torch
 from ..artifact.weights import CheckpointRef, TensorRef, WeightRef
 from ..prepare.references import has_values, mapped, memory_key
 from .blockwise import Blocks, quantize_rows
+from .contract import Quantizer
 
 if TYPE_CHECKING:
     from ..backends.contract import Lowered
@@ -80,6 +83,24 @@ class Values:
         if reference not in self._read:
             self._read[reference] = mapped(reference)
         return self._read[reference]
+
+
+@dataclass(kw_only=True)
+class SharesValues(Quantizer):
+    """A quantizer whose components share what was quantized, as long as the model is being exported."""
+
+    @contextmanager
+    def quantize_model(self, model: torch.nn.Module) -> Iterator[None]:
+        self._values = Values()
+        try:
+            yield
+        finally:
+            del self._values
+
+    @property
+    def values(self) -> Values:
+        """Those of the export that is going on."""
+        return self._values
 
 
 def _reference(tensor: torch.Tensor) -> TensorRef:
