@@ -25,8 +25,7 @@ def most_sensitive(products: Mapping[str, Product], share: float) -> set[str]:
     """Names of the products to keep more bits for: at most `share` of all their values.
 
     Those with the largest relative error come first, and those with many inputs for each output: an output sums the errors
-    of all its inputs. These are the keys and values of grouped-query attention and the projections back to the hidden size; on
-    SmolLM2 they account for most of what 4 bits cost (docs/quantization-results.md).
+    of all its inputs. These are the keys and values of grouped-query attention and the projections back to the hidden size.
     """
     left = share * sum(product.rows * product.columns for product in products.values())
     chosen: set[str] = set()

@@ -56,7 +56,7 @@ class Groups4:
 
     XNNPACK multiplies with `values * scale` only (blocks without a zero point). A group's offset is added to each product
     with the group's inputs, which is the offset times the sum of these inputs: one small product more. It makes the numbers
-    as exact as 4 bits with a zero point are; without it SmolLM2's perplexity grows by 29 %, with it by 2 %.
+    as exact as 4 bits with a zero point are.
 
     Attributes:
         values: int8 [out, in], from -8 to 7.
