@@ -52,8 +52,14 @@ def export_part(
         if quantizer is not None:
             lowered = quantizer.quantize_lowered(lowered, data)
         if traced.assumed:
-            lowered = dataclasses.replace(lowered, notes={**lowered.notes, "assumed": list(traced.assumed)})
+            lowered = _with_assumed(lowered, list(traced.assumed))
         return traced, lowered
+
+
+def _with_assumed(lowered: Lowered, lines: list[str]) -> Lowered:
+    """The component that says what its graph assumes: to its run door, and to the reader of the manifest."""
+    spec = dataclasses.replace(lowered.spec, options={**lowered.spec.options, "assumed": lines})
+    return dataclasses.replace(lowered, spec=spec, notes={**lowered.notes, "assumed": lines})
 
 
 def trace_part(part: Part, backend: Backend, config: ExportConfig) -> Traced:

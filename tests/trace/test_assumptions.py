@@ -32,6 +32,7 @@ def test_what_is_assumed_is_said(set_somewhere: bool, tmp_path: Path, caplog: py
     loaded = te.ExportedModel.from_pretrained(tmp_path / "artifact")
     (assumed,) = loaded.manifest.notes["model"]["assumed"]
     assert str(set_somewhere) in str(assumed)
+    assert "if flags.any():" in str(assumed)
     torch.testing.assert_close(loaded(**inputs), model(**inputs))
 
 
@@ -44,3 +45,27 @@ def test_a_model_that_decides_by_nothing_assumes_nothing() -> None:
 
     exported = te.OnnxExporter().export_model(Plain().eval(), inputs, te.OnnxConfig(dynamic=True))
     assert "assumed" not in exported.manifest.notes["model"]
+
+
+@pytest.mark.parametrize("format", ["dynamo", "onnx", "openvino", "executorch"])
+@pytest.mark.parametrize("set_somewhere", [True, False])
+def test_inputs_that_take_another_way_are_refused(format: str, set_somewhere: bool, tmp_path: Path) -> None:
+    model = Deciding().eval()
+    flags = torch.zeros(2, 3, dtype=torch.bool)
+    flags[0, 0] = set_somewhere
+    config = te.AutoExportConfig.from_dict({"export_format": format, "dynamic": True})
+    exporter = te.AutoHfExporter.from_config(config)
+    exporter.export_model(model, {"values": torch.randn(2, 3), "flags": flags}, config).save_pretrained(tmp_path / "a")
+    loaded = te.ExportedModel.from_pretrained(tmp_path / "a", trust_remote_code=True)
+    other = {"values": torch.randn(4, 5), "flags": torch.zeros(4, 5, dtype=torch.bool)}
+    other["flags"][3, 4] = set_somewhere
+    torch.testing.assert_close(loaded(**other), model(**other))
+    other["flags"][3, 4] = not set_somewhere
+    with pytest.raises(te.InputError, match="another way through the model's code"):
+        loaded(**other)
+
+
+def test_a_question_prints_no_graph(capfd: pytest.CaptureFixture[str]) -> None:
+    inputs = {"values": torch.randn(2, 3), "flags": torch.ones(2, 3, dtype=torch.bool)}
+    te.DynamoExporter().export(Deciding().eval(), inputs, te.DynamoConfig(dynamic=True))
+    assert "def forward" not in capfd.readouterr().err

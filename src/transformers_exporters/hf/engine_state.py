@@ -11,6 +11,7 @@ import torch.utils._pytree as pytree
 
 from ..artifact.spec import ComponentSpec, TensorSpec
 from ..errors import InputError
+from ..runtime.assumed import check_assumed
 from ..runtime.feeds import check_feeds
 from ..runtime.load import flatten_feeds
 from ..runtime.torch_arrays import to_numpy, to_torch
@@ -97,6 +98,7 @@ def run_stateful(component: ExportedComponent, inputs: Mapping[str, Any]) -> dic
     arrays = {name: to_numpy(torch.as_tensor(value)) for name, value in feeds.items()}
     rows = None if before.rows is None else before.rows.numpy()
     outputs = session.run(arrays, beam_idx=rows)
+    check_assumed(component.spec, outputs)
     tokens = next(feeds[name] for name in (*_TOKENS, *feeds) if name in feeds)
     component.state = EngineCache(before.length + int(tokens.shape[1]), int(tokens.shape[0]))
     return {name: to_torch(value) for name, value in outputs.items()}

@@ -21,6 +21,7 @@ from ..configs import ExportConfig
 from ..doors import find_backend
 from ..errors import InputError, UnsupportedModelError
 from ..exclusive import EXCLUSIVE
+from ..runtime.assumed import check_assumed
 from ..runtime.feeds import check_feeds
 from ..runtime.load import flatten_feeds
 from ..runtime.session import Session
@@ -95,8 +96,11 @@ class ExportedComponent:
         """Run on checked torch tensors by name; outputs by name."""
         session = self.session
         if session.arrays == "torch":
-            return session.run(feeds)
+            computed = session.run(feeds)
+            check_assumed(self.spec, computed)
+            return computed
         outputs = session.run({name: to_numpy(torch.as_tensor(value)) for name, value in feeds.items()})
+        check_assumed(self.spec, outputs)
         return {name: to_torch(value) for name, value in outputs.items()}
 
     def outputs(self, tensors: Mapping[str, torch.Tensor]) -> Any:

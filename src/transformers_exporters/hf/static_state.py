@@ -8,6 +8,7 @@ import torch
 
 from ..artifact.spec import ComponentSpec, Json
 from ..artifact.structure import rebuild
+from ..runtime.assumed import check_assumed
 from ..runtime.torch_arrays import to_numpy, to_torch
 from .outputs import make_object
 
@@ -113,6 +114,7 @@ def run_in_place(component: ExportedComponent, step: dict[str, Any], cache: Any)
     buffers = {old: feeds.pop(old) for old, _ in spec.state}
     arrays = {key: to_numpy(value) for key, value in feeds.items()}
     outputs = component.session.run_bound(arrays, buffers)  # type: ignore[attr-defined]
+    check_assumed(spec, outputs)
     kept = {new for _, new in spec.state}
     field = spec.state[0][1].partition(".")[0]
     leaves = [None if t.name in kept else to_torch(outputs[t.name]) for t in spec.outputs]

@@ -10,6 +10,7 @@ from ..doors import Backend
 from ..errors import TraceError
 from ..trace.record import Traced
 from ..workarounds import collect
+from .assumed_output import return_assumed
 from .complex_numbers import split_complex
 from .fixes.symbolic_scalars import take_tensor_overloads
 from .normal_form import to_normal_form
@@ -35,6 +36,8 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
     program._graph_module = copy.deepcopy(traced.program.graph_module)
     for old, new in zip(traced.program.graph.nodes, program.graph.nodes, strict=True):
         new.name = old.name  # a copy renames what shadows a builtin (`input` → `input_1`), the signature does not
+    if backend.normal_form:
+        traced = return_assumed(dataclasses.replace(traced, program=program))
     fired = dict(traced.fired)
     ran: list[str] = []
     for fix in fixes:

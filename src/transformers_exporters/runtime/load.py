@@ -13,6 +13,7 @@ from ..artifact.store import open_artifact
 from ..artifact.structure import flatten_kwargs, rebuild
 from ..doors import find_backend
 from ..errors import ArtifactError, InputError
+from .assumed import check_assumed
 from .feeds import check_feeds
 from .session import Session
 from .torch_arrays import to_numpy, to_torch
@@ -113,6 +114,7 @@ class Component:
         if session.arrays == "torch":
             feeds = {name: to_torch(value) for name, value in feeds.items()}
         outputs = session.run(check_feeds(self.spec, feeds))
+        check_assumed(self.spec, outputs)
         return rebuild_outputs(self.spec, {name: to_numpy(value) for name, value in outputs.items()})
 
 

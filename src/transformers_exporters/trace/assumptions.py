@@ -2,7 +2,8 @@
 
 `if mask.any():` cannot be answered by a graph. torch.export gives up on such a question. With the traced sample at hand it
 has an answer, and the graph is right for all inputs that give the same one. Nothing is assumed in silence: the answers
-are listed with the model's line in a warning and in the artifact's manifest. No runtime checks them.
+are listed with the model's line in a warning and in the artifact's manifest, and the graph computes each question again
+and asserts its answer (`_assert`; `repair.assumed_output` says what engines without assertions do).
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import logging
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import torch
 import torch.utils._pytree as pytree
 from torch._functorch import config as functorch_config
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -21,6 +24,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
+from ..runtime.assumed import MARK
 
 logger = logging.getLogger(__name__)
 
@@ -46,24 +50,30 @@ def answered_from_sample(component: str) -> Iterator[list[str]]:
     """
     found: dict[str, str] = {}
     assumed: list[str] = []
-    original, checked = ShapeEnv._log_real_tensor_propagation, FakeTensorMode._maybe_infer_fake_kernel_from_pytree_out
+    nodes: list[Any] = []
+    evaluate = ShapeEnv.evaluate_sym_node
+
+    def evaluate_node(self: ShapeEnv, node: Any, *args: Any, **kwargs: Any) -> Any:
+        nodes.append(node)
+        try:
+            return evaluate(self, node, *args, **kwargs)
+        finally:
+            nodes.pop()
 
     def note(self: ShapeEnv, question: Any, answer: Any) -> None:
-        found.setdefault(_model_line(), f"{question} is {answer}")
+        line = _model_line()
+        found.setdefault(line, f"{question} is {answer}")
+        if nodes:
+            _assert(nodes[-1], answer, line)
 
-    levels = {name: logging.getLogger(name).level for name in _TORCH_LOGS}
-    ShapeEnv._log_real_tensor_propagation = note  # type: ignore[method-assign,assignment]
-    try:
-        for name in levels:
-            logging.getLogger(name).setLevel(logging.ERROR)
-        FakeTensorMode._maybe_infer_fake_kernel_from_pytree_out = _accepted  # type: ignore[method-assign,assignment]
-        with functorch_config.patch(fake_tensor_propagate_real_tensors=True):
-            yield assumed
-    finally:
-        FakeTensorMode._maybe_infer_fake_kernel_from_pytree_out = checked  # type: ignore[method-assign]
-        ShapeEnv._log_real_tensor_propagation = original  # type: ignore[method-assign]
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
+    with (
+        _replaced(ShapeEnv, "evaluate_sym_node", evaluate_node),
+        _replaced(ShapeEnv, "_log_real_tensor_propagation", note),
+        _replaced(FakeTensorMode, "_maybe_infer_fake_kernel_from_pytree_out", _accepted),
+        _only_errors(_TORCH_LOGS),
+        functorch_config.patch(fake_tensor_propagate_real_tensors=True),
+    ):
+        yield assumed
     assumed += [f"{line} ({answer})" for line, answer in found.items()]
     if assumed:
         logger.warning(
@@ -72,6 +82,47 @@ def answered_from_sample(component: str) -> Iterator[list[str]]:
             component,
             "; ".join(assumed),
         )
+
+
+def _assert(node: Any, answer: Any, line: str) -> None:
+    """Let the graph compute a question and assert its answer.
+
+    In the trace, before torch takes the answer for granted: afterwards the question would be a constant of the graph.
+
+    Args:
+        node: The `SymNode` that is asked for its value.
+        answer: The sample's, a sympy value.
+        line: The line of the model that asks.
+    """
+    if node.is_bool():
+        value: Any = torch.SymBool(node)
+        holds = value if bool(answer) else torch.sym_not(value)
+    else:
+        holds = (torch.SymInt(node) if node.is_int() else torch.SymFloat(node)) == node.pytype(answer)
+    torch.ops.aten._assert_async.msg(torch.scalar_tensor(torch.sym_ite(holds, 1, 0)) != 0, f"{MARK}{line}")
+
+
+@contextmanager
+def _replaced(owner: type, name: str, value: Any) -> Iterator[None]:
+    original = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+@contextmanager
+def _only_errors(names: tuple[str, ...]) -> Iterator[None]:
+    """While held, these loggers say nothing below an error."""
+    levels = {name: logging.getLogger(name).level for name in names}
+    try:
+        for name in names:
+            logging.getLogger(name).setLevel(logging.ERROR)
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def forget_sample(program: ExportedProgram) -> ExportedProgram:
@@ -93,8 +144,10 @@ def _accepted(self: FakeTensorMode, op: Any, fake_in: Any, real_in: Any, fake_ou
 
 
 def _model_line() -> str:
-    """`file:line` of the innermost frame of modelling code that is running."""
-    frames = [f for f in traceback.extract_stack() if "modeling" in f.filename.replace("\\", "/").rpartition("/")[2]]
-    if not frames:
-        return "a line that is not in modelling code"
-    return f"{frames[-1].filename.replace(chr(92), '/').rpartition('/')[2]}:{frames[-1].lineno}: {frames[-1].line}"
+    """`file:line` of the innermost running frame of modelling code, or else of any code but torch's and ours."""
+    frames = [(frame.filename.replace("\\", "/"), frame) for frame in traceback.extract_stack()]
+    own = str(Path(__file__).parents[1]).replace("\\", "/")
+    foreign = [(file, frame) for file, frame in frames if "/torch/" not in file and not file.startswith(own)]
+    modelling = [(file, frame) for file, frame in foreign if "modeling" in file.rpartition("/")[2]]
+    file, frame = (modelling or foreign)[-1]
+    return f"{file.rpartition('/')[2]}:{frame.lineno}: {frame.line}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import logging
 import traceback
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import sympy
@@ -102,7 +103,8 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[Expo
     """The program, and what it assumes about the values of its inputs."""
 
     def export() -> ExportedProgram:
-        with torch.no_grad(), _exportable_forward(prepared.model, prepared.inputs, strict=config.strict):
+        forward = _exportable_forward(prepared.model, prepared.inputs, strict=config.strict)
+        with torch.no_grad(), _without_partial_graph(), forward:
             return torch.export.export(
                 prepared.model,
                 (),
@@ -126,6 +128,18 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[Expo
     raise TraceError(
         f"torch.export could not trace {prepared.name!r}: {first_line(failure)} (at {model_line(failure)})."
     ) from failure
+
+
+@contextmanager
+def _without_partial_graph() -> Iterator[None]:
+    """While held, torch does not print the graph so far of a failed trace to stderr, thousands of lines (torch 2.13)."""
+    module = importlib.import_module("torch.export._trace")
+
+    vars(module)["print"] = lambda *args, **kwargs: None
+    try:
+        yield
+    finally:
+        del vars(module)["print"]
 
 
 def _exportable_forward(

@@ -18,6 +18,7 @@ from torch.fx.graph import CodeGen
 from ...artifact.spec import ComponentSpec, Json
 from ...errors import ArtifactError
 from ...exclusive import EXCLUSIVE
+from ...runtime.assumed import MARK, broken
 
 
 class DynamoSession:
@@ -41,8 +42,13 @@ class DynamoSession:
         if self._device is not None:
             tensors = [tensor.to(self._device) for tensor in tensors]
         flat = [tensors[leaf] if isinstance(leaf, int) else leaf[0] for leaf in self._leaves]
-        with torch.no_grad():
-            outputs = self._call(flat)
+        try:
+            with torch.no_grad():
+                outputs = self._call(flat)
+        except RuntimeError as error:
+            if MARK in str(error):
+                raise broken(self.spec) from error
+            raise
         return {
             self.spec.outputs[leaf].name: value
             for leaf, value in zip(self._outputs, outputs, strict=True)

@@ -6,6 +6,7 @@ import torch
 from torch.export import ExportedProgram
 
 from ...workarounds import Workaround
+from ..assumed_output import is_assumed
 
 _ASSERTIONS = frozenset(
     getattr(torch.ops.aten, name).default
@@ -23,7 +24,7 @@ def drop_assertions(program: ExportedProgram) -> int:
     """Erase the assertions and whatever was computed for them alone; what a graph may be fed is its session's to check."""
     graph, changed = program.graph, 0
     for node in reversed(list(graph.nodes)):
-        if node.op == "call_function" and node.target in _ASSERTIONS and not node.users:
+        if node.op == "call_function" and node.target in _ASSERTIONS and not node.users and not is_assumed(node):
             graph.erase_node(node)
             changed += 1
     if changed:
