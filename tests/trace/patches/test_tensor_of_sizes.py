@@ -37,3 +37,25 @@ def test_plain_numbers_are_left_alone(runs_like):
             return x + torch.tensor([1.0, 2.0]).sum() + torch.as_tensor(3)
 
     runs_like(Plain(), inputs(8, 12), [inputs(16, 10)])
+
+
+class Scalars(torch.nn.Module):
+    """Positions that are counted on from what was computed."""
+
+    def forward(self, x):
+        last = x.sum().long()
+        return (
+            torch.tensor([last + 1], dtype=torch.long),
+            torch.tensor([last, x.shape[-1]]),
+            torch.as_tensor([x.amax(), 0.5]),
+            torch.tensor([last > 3, last > 1000]),
+        )
+
+
+@pytest.mark.xfail(strict=True, reason="a tensor of computed scalars is refused")
+def test_scalars_needed(runs_like):
+    runs_like(Scalars(), inputs(8, 12), [inputs(16, 10)], without=[ID])
+
+
+def test_scalars(runs_like):
+    runs_like(Scalars(), inputs(8, 12), [inputs(16, 10), inputs(3, 4)])
