@@ -81,3 +81,18 @@ def test_a_graph_that_writes_into_an_input_still_says_so() -> None:
     cache = torch.zeros(2, 3)
     program.module()(torch.ones(2, 3), cache)
     assert cache.sum() == 6
+
+
+class Items(torch.nn.Module):
+    def forward(self, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+        """x [rows, 8], ends int64 [2]: the rows before the first end, added to those before the second."""
+        first, second = ends[0].item(), ends[1].item()
+        torch._check(first >= 0)
+        torch._check(second >= 0)
+        return x[:first].sum(0) + 2 * x[:second].sum(0)
+
+
+def test_two_numbers_of_one_kind_stay_two(export: Any) -> None:
+    exported = export(Items(), {"x": torch.randn(7, 8), "ends": torch.tensor([2, 5])})
+    for rows, ends in ((7, [2, 5]), (7, [6, 0]), (9, [4, 20])):
+        assert exported.error(x=torch.randn(rows, 8), ends=torch.tensor(ends)) < 1e-5

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch.export import Dim
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from transformers_exporters.backends.executorch.bounds import shape_env_of
 from transformers_exporters.backends.executorch.guards import INVOLVED, quick_guards
@@ -35,3 +37,22 @@ def test_a_graph_without_symbols_needs_nothing() -> None:
     program = torch.export.export(Plus(), (torch.ones(5, 3),))
     with quick_guards(shape_env_of(program)):
         pass
+
+
+class Count(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x [rows]: the places of what is not zero, [count, 1]."""
+        return torch.nonzero(x)
+
+
+def test_a_size_that_is_data_is_taken_for_a_usual_one() -> None:
+    program = torch.export.export(Count(), (torch.ones(5),))
+    output = next(node for node in program.graph.nodes if node.op == "output").args[0][0]
+    count = output.meta["val"].shape[0]
+    with pytest.raises(GuardOnDataDependentSymNode):
+        bool(count**2 < count)
+    with quick_guards(count.node.shape_env):
+        assert not bool(count**2 < count)  # which of two strides is larger
+        assert not bool(count // 8 + 1 < 0)
+        with pytest.raises(GuardOnDataDependentSymNode):
+            bool(count % 2 == 0)

@@ -26,7 +26,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 
 from .insertion import INHERITED
-from .meta_keys import meta_key, size_key
+from .meta_keys import makes_sizes, meta_key, size_key
 
 _Table = dict[Any, Callable[..., Any]]
 
@@ -67,6 +67,13 @@ def _is_composite(op: OpOverload) -> bool:
     return returns_tensors and op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
 
 
+#: One operator by another name. Views copy, the runtime has no strides. A retraced `item` would be another number.
+_SAME: dict[Any, Any] = {
+    torch.ops.aten.reshape.default: torch.ops.aten.view.default,
+    torch.ops.aten.item.default: torch.ops.aten._local_scalar_dense.default,
+}
+
+
 class _Expansion:
     """One walk over a graph that replaces every node to be decomposed."""
 
@@ -80,8 +87,7 @@ class _Expansion:
     def run(self) -> bool:
         """False where an operator's parts write into a tensor; the graph is valid, but not all of it is decomposed."""
         for node in list(self._graph.nodes):
-            if node.target is torch.ops.aten.reshape.default:
-                node.target = torch.ops.aten.view.default  # which copies: the runtime has no strides
+            node.target = _SAME.get(node.target, node.target)
             if node.op == "call_function" and self._has_parts(node.target):
                 template = self._template(node)
                 if template is None:
@@ -103,9 +109,12 @@ class _Expansion:
     def _template(self, node: Node) -> Graph | None:
         values = map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
         key = (node.target, meta_key(values))
-        if key not in self._templates:
-            self._templates[key] = _traced(node, values, self._table)
-        return self._templates[key]
+        if key in self._templates:
+            return self._templates[key]
+        template = _traced(node, values, self._table)
+        if template is None or not any(makes_sizes(part.target) for part in template.nodes):  # another count, each time
+            self._templates[key] = template
+        return template
 
     def _replace(self, node: Node, template: Graph) -> None:
         """Put a copy of `template` in `node`'s place; a size that the graph has already is not computed again."""

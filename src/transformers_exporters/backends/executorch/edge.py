@@ -11,7 +11,9 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from executorch.exir import EdgeCompileConfig, EdgeProgramManager
+from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from executorch.exir.pass_base import ExportPass
 from executorch.exir.passes import (
     DebugHandleGeneratorPass,
@@ -33,7 +35,7 @@ from executorch.exir.verification.verifier import EXIREdgeDialectVerifier
 from torch.export import ExportedProgram
 
 from .decompose import decompose
-from .meta_keys import meta_key, size_key
+from .meta_keys import makes_sizes, meta_key, size_key
 
 _aten = torch.ops.aten
 
@@ -62,32 +64,40 @@ class _ToEdge(
 
     def _fx(self, kind: str, target: Any, args: Any, kwargs: Any, meta: Any) -> Any:
         self.interpreter = self._remembering  # a walk brings an interpreter of its own
+        self._remembering.traced = meta.data.get("val")
         return super()._fx(kind, target, args, kwargs, meta)
 
 
 class _Remembering(torch.fx.Interpreter):
-    """Computes the fake value of each kind of call once: the layers of a model repeat them."""
+    """Computes the fake value of each kind of call once: the layers of a model repeat them.
+
+    Attributes:
+        traced: What the trace found for the next call. Sizes that are data keep their symbols by it.
+    """
 
     def __init__(self, graph: torch.fx.Graph) -> None:
         """Starts with the values that `graph` has."""
         super().__init__(torch.fx.GraphModule(torch.nn.Module(), torch.fx.Graph()))
+        self.traced: Any = None
         self._known: dict[Hashable, Any] = {}
         self._views: dict[Hashable, Any] = {}
         for node in graph.nodes:
             if node.op == "call_function" and _has_lasting_value(node.target) and "val" in node.meta:
                 values = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: n.meta["val"])
                 self._known.setdefault((node.target, meta_key(values)), node.meta["val"])
-                if node.target in _VIEWS:
-                    self._views.setdefault(_view_key(*values[0][:2]), node.meta["val"].shape)
+                if node.target in _COPIES:
+                    self._views.setdefault(_view_key(_COPIES[node.target], *values[0]), node.meta["val"].shape)
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         """A fake value says nothing but shape and dtype, so equal calls may share theirs, unless a size is new."""
-        op = getattr(target, "_op", target)
+        op = target._op if isinstance(target, EdgeOpOverload) else target
         if not _has_lasting_value(op):
-            return super().call_function(target, args, kwargs)
-        if op is _aten.view_copy.default and _view_key(*args) in self._views:
-            # torch would prove first that the sizes fit; Swin's windows make that most of its export.
-            return args[0].new_empty(self._views[_view_key(*args)])
+            kept = makes_sizes(op) and self.traced is not None
+            return self.traced if kept else super().call_function(target, args, kwargs)
+        if op in _COPIES and not kwargs and (view := _view_key(op, *args)) in self._views:
+            # torch would prove first that the sizes fit; Swin's windows make that most of its export. Where a slice ends
+            # is a proof, too, and none if the end is data.
+            return args[0].new_empty(self._views[view])
         key = (op, meta_key((args, kwargs)))
         if key not in self._known:
             self._known[key] = super().call_function(target, args, kwargs)
@@ -96,15 +106,21 @@ class _Remembering(torch.fx.Interpreter):
 
 def _has_lasting_value(op: Any) -> bool:
     """Whether every call with equal arguments gives an equal fake value: no fresh symbol for a size that data decides."""
-    return isinstance(op, torch._ops.OpOverload) and not op._schema.is_mutable and not _NEW_SIZES & set(op.tags)
+    return isinstance(op, torch._ops.OpOverload) and not op._schema.is_mutable and not makes_sizes(op)
 
 
-def _view_key(source: torch.Tensor, sizes: Any) -> Hashable:
-    return (tuple(map(size_key, source.shape)), tuple(map(size_key, sizes)))
+def _view_key(op: Any, source: torch.Tensor, *rest: Any) -> Hashable:
+    """Strides do not count: a copy is made whatever the source's are."""
+    return (op, tuple(map(size_key, source.shape)), meta_key(pytree.tree_leaves(rest)))
 
 
-_VIEWS = {_aten.view.default, _aten._unsafe_view.default, _aten.view_copy.default}
-_NEW_SIZES = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}
+_COPIES = {
+    _aten.view.default: _aten.view_copy.default,
+    _aten._unsafe_view.default: _aten.view_copy.default,
+    _aten.view_copy.default: _aten.view_copy.default,
+    _aten.slice.Tensor: _aten.slice_copy.Tensor,
+    _aten.slice_copy.Tensor: _aten.slice_copy.Tensor,
+}
 
 
 def to_edge_program(program: ExportedProgram, whole: Sequence[Any]) -> EdgeProgramManager:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import sympy
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 #: Operations in an expression from which on a proof is not tried. Swin's padded windows have hundreds, and one question
 #: takes seconds: its lowering did not end within ten minutes. Sizes of language models have fewer than ten.
 INVOLVED = 20
+
+#: What a size that is data (a count of `nonzero`) is taken for. A question is answered where all of these give the same
+#: answer: none is 0 or 1, which broadcast; whether the size exceeds a number, or its remainder, has no common answer.
+TYPICAL = (2, 3, 64, 97, 4096)
 
 
 @contextmanager
@@ -19,7 +24,9 @@ def quick_guards(shape_env: Any) -> Iterator[None]:
     """While this holds, a question about an involved size is answered at the traced sizes, without a guard.
 
     The trace has already decided every branch of the model; decompositions only ask again whether shapes fit each other.
-    Simple sizes are still proved, so an axis that a decomposition would freeze is still noticed.
+    Simple sizes are still proved, so an axis that a decomposition would freeze is still noticed. What nobody can prove is
+    answered at typical sizes: the trace has passed there, and what is asked anew is which of two strides is larger, or
+    whether a size is negative.
     """
     if shape_env is None:
         yield
@@ -41,7 +48,8 @@ def quick_guards(shape_env: Any) -> Iterator[None]:
             answers[expression] = expression.xreplace({s: values[s] for s in expression.free_symbols})
         return answers[expression]
 
-    evaluate, static, simplify = shape_env.evaluate_expr, shape_env._maybe_evaluate_static, shape_env.simplify
+    evaluate = _or_at_typical_sizes(shape_env.evaluate_expr, values)
+    static, simplify = shape_env._maybe_evaluate_static, shape_env.simplify
 
     @functools.wraps(evaluate)
     def evaluate_expr(orig_expr: Any, *args: Any, **kwargs: Any) -> Any:
@@ -64,3 +72,20 @@ def quick_guards(shape_env: Any) -> Iterator[None]:
     finally:
         for name in replaced:
             del vars(shape_env)[name]
+
+
+def _or_at_typical_sizes(evaluate: Any, known: Mapping[sympy.Symbol, sympy.Integer]) -> Any:
+    """`evaluate`, which answers at the values of `TYPICAL` where it has no proof and these agree."""
+
+    @functools.wraps(evaluate)
+    def either(question: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return evaluate(question, *args, **kwargs)
+        except GuardOnDataDependentSymNode:
+            free = question.free_symbols
+            answers = {question.xreplace({s: known.get(s, sympy.Integer(n)) for s in free}) for n in TYPICAL}
+            if len(answers) > 1 or not answers <= {sympy.true, sympy.false}:
+                raise
+            return answers.pop()
+
+    return either

@@ -41,7 +41,8 @@ class Inserter:
         return node
 
     def size(self, node: Node, axis: int) -> Any:
-        """The size of `node`'s axis: an int, or a node that computes it."""
+        """The size of `node`'s axis: an int, or a node that computes it. The runtime does not count axes from the end."""
+        axis %= node.meta["val"].dim()
         size = node.meta["val"].shape[axis]
         return self.call(torch.ops.aten.sym_size.int, node, axis) if isinstance(size, torch.SymInt) else size
 

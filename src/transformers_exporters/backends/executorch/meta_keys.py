@@ -39,3 +39,11 @@ def _leaf(value: Any) -> Hashable:
 def size_key(size: Any) -> Hashable:
     """A size, or the expression of a symbolic one. Comparing the sizes themselves would ask for a proof."""
     return size.node.expr if isinstance(size, torch.SymInt) else size
+
+
+def makes_sizes(target: Any) -> bool:
+    """Whether an operator's result has a size, or is a number, that data decides: a new symbol at each call."""
+    return isinstance(target, torch._ops.OpOverload) and bool(_NEW_SIZES & set(target.tags))
+
+
+_NEW_SIZES = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}

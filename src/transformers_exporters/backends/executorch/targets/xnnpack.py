@@ -8,6 +8,7 @@ from torch.export import ExportedProgram
 
 from ....trace.record import Traced
 from ..edge import to_edge_program
+from ..xnnpack import leftovers
 from ..xnnpack.delegate import rename_to_runtime_id
 from ..xnnpack.partition import XnnpackParts, mark_inferred_sizes
 from ..xnnpack.rewrites import (
@@ -47,4 +48,5 @@ def delegate(program: ExportedProgram) -> EdgeProgramManager:
     mark_inferred_sizes(edge.exported_program())
     edge = edge.to_backend(XnnpackParts())
     rename_to_runtime_id(edge.exported_program())
+    leftovers.apply(edge.exported_program())
     return edge
