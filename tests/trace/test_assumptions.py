@@ -69,3 +69,22 @@ def test_a_question_prints_no_graph(capfd: pytest.CaptureFixture[str]) -> None:
     inputs = {"values": torch.randn(2, 3), "flags": torch.ones(2, 3, dtype=torch.bool)}
     te.DynamoExporter().export(Deciding().eval(), inputs, te.DynamoConfig(dynamic=True))
     assert "def forward" not in capfd.readouterr().err
+
+
+class Shrinking(torch.nn.Module):
+    """Halves an image whose sides are values: where an assertion is computed, the same question comes up again."""
+
+    def forward(self, pixels: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+        height, width = size.tolist()
+        image = pixels.view(1, height, width, 3).permute(0, 3, 1, 2)
+        image = torch.nn.functional.interpolate(image, size=(height // 2, width // 2), mode="bilinear")
+        return image.permute(0, 2, 3, 1).view(-1, 3)
+
+
+def test_a_question_inside_of_an_assertion_is_not_asserted_again() -> None:
+    model = Shrinking().eval()
+    inputs = {"pixels": torch.randn(48, 3), "size": torch.tensor([6, 8])}
+    exported = te.DynamoExporter().export_model(model, inputs, te.DynamoConfig(dynamic=True))
+    torch.testing.assert_close(exported(**inputs), model(**inputs))
+    other = {"pixels": torch.randn(40, 3), "size": torch.tensor([10, 4])}
+    torch.testing.assert_close(exported(**other), model(**other))

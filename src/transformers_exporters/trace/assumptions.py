@@ -60,11 +60,19 @@ def answered_from_sample(component: str) -> Iterator[list[str]]:
         finally:
             nodes.pop()
 
+    asserting: list[Any] = []
+
     def note(self: ShapeEnv, question: Any, answer: Any) -> None:
+        if asserting:  # an assertion computes with the sample too, and may ask the same question again
+            return
         line = _model_line()
         found.setdefault(line, f"{question} is {answer}")
         if nodes:
-            _assert(nodes[-1], answer, line)
+            asserting.append(nodes[-1])
+            try:
+                _assert(nodes[-1], answer, line)
+            finally:
+                asserting.clear()
 
     with (
         _replaced(ShapeEnv, "evaluate_sym_node", evaluate_node),
