@@ -21,6 +21,7 @@ from .errors import VerificationError
 from .hf.cache_layers import full_windows
 from .hf.engine_state import with_state
 from .hf.exported import ExportedComponent, ExportedModel
+from .hf.pieces import as_packed
 from .hf.pytrees import register_known_caches, register_objects_in
 from .prepare.axes import AxisNames, leaf_path, name_axes, named_leaves
 from .prepare.record import Part
@@ -309,6 +310,7 @@ def _compare(
 ) -> list[Row]:
     with _same_random_numbers(0):
         got = component.compute(copy.deepcopy(kwargs))
+    wanted = as_packed(wanted, got)
     rows = []
     again: Mapping[str, torch.Tensor] | None = None
     for output in component.spec.outputs:
@@ -322,7 +324,7 @@ def _compare(
             # an output, to its rank.
             if again is None:
                 with _same_random_numbers(1):
-                    again = _named(part.model(**copy.deepcopy(kwargs)))
+                    again = as_packed(_named(part.model(**copy.deepcopy(kwargs))), got)
             noise = _error(wanted.get(output.name), again.get(output.name))[1]
             if (0 < noise < math.inf and relative < math.inf) or _random_shape(output.name, wanted, again, got):
                 tolerance = math.inf

@@ -7,10 +7,14 @@ A tree is one of
 - `{"list": [...]}`, `{"tuple": [...]}`, `{"dict": {key: ...}}`,
 - `{"object": "package.module.Class", "fields": {name: ...}, "context": ...}`: a `ModelOutput`, a cache, a cache layer
   or a dataclass; `context` is whatever the class needs beside its fields, as JSON.
+
+The object `PIECES` stands for a list (or a tuple: its context says which) of any number of tensors: `packed` holds them
+along its first axis one after the other, `lengths` how long each is.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +23,9 @@ from .spec import Json
 
 #: How an object node is rebuilt: (class path, fields, context) -> object.
 ObjectBuilder = Callable[[str, dict[str, Any], Json], Any]
+
+#: The class path of a list that a graph returns as one tensor.
+PIECES = "transformers_exporters.hf.pieces.Pieces"
 
 #: How a child of a value is found: (value, key) -> child; raises `KeyError` if there is none.
 ChildGetter = Callable[[Any, str], Any]
@@ -43,7 +50,14 @@ class Flattened:
 
 def plain_object(class_path: str, fields: dict[str, Any], context: Json) -> Any:
     """The builder used without transformers: an object becomes a plain dict of its fields."""
-    return fields
+    return split_pieces(fields["packed"], fields["lengths"], context) if class_path == PIECES else fields
+
+
+def split_pieces(packed: Any, lengths: Any, of: Json) -> list[Any] | tuple[Any, ...]:
+    """The pieces of an array along its first axis, as a `list` or a `tuple`."""
+    ends = list(itertools.accumulate(int(length) for length in lengths))
+    pieces = [packed[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return tuple(pieces) if of == "tuple" else pieces
 
 
 def leaf_paths(tree: Json, prefix: str = "") -> Iterator[tuple[int, str]]:

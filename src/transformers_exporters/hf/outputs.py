@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from ..artifact.spec import Json
+from ..artifact.structure import PIECES, split_pieces
 from .pytrees import find_class, unflatten
 
 
@@ -20,6 +21,8 @@ def make_object(class_path: str, fields: dict[str, Any], context: Json) -> Any:
     """
     from transformers.utils import ModelOutput
 
+    if class_path == PIECES:
+        return split_pieces(fields["packed"], fields["lengths"], context)
     cls = find_class(class_path)
     if cls is None:
         return Output(fields)

@@ -28,6 +28,7 @@ from ..prepare.record import Prepared
 from ..prepare.resize import resize
 from .assumptions import answered_from_sample, asks_for_values, forget_sample
 from .dims import Leaf, axis_ranges, name_symbols, request_shapes, shape_of
+from .pieces import with_pieces
 from .ranges import prove_ranges, wrong_sizes
 from .record import Traced
 from .structure import structure_of
@@ -162,6 +163,7 @@ def _exportable_forward(
         outputs = original(*args, **kwargs)
         if not strict:  # a strict trace reads this function instead of running it
             register_objects_in(outputs)
+            outputs = with_pieces(outputs)
             outputs = in_field_order(outputs)
         return outputs
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -10,11 +11,17 @@ from torch import Tensor
 
 
 class Lengths(Sequence[Any]):
-    """The lengths of packed segments, kept as a tensor; turned into numbers only if somebody asks for them."""
+    """The lengths of packed segments, kept as a tensor; turned into numbers only if somebody asks for them.
 
-    def __init__(self, tensor: Tensor, numbers: Any) -> None:
+    Attributes:
+        tensor: int [segments].
+        masked: Whether the segments of one call are to be kept apart by a mask, instead of being cut.
+    """
+
+    def __init__(self, tensor: Tensor, numbers: Callable[[], list[Any]], masked: bool) -> None:
         self.tensor = tensor
-        self._numbers = numbers
+        self.masked = masked
+        self._numbers = functools.cache(numbers)
 
     def __len__(self) -> int:
         return len(self._numbers())

@@ -10,6 +10,7 @@ import torch.utils._pytree as pytree
 
 from ..artifact.spec import Json
 from ..errors import TraceError
+from ..hf.pieces import Pieces
 from ..hf.pytrees import class_path
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -48,6 +49,9 @@ def structure_of(spec: pytree.TreeSpec, leaves: list[Any]) -> Json:
 
 def _object(node: pytree.TreeSpec, children: list[Json]) -> Json:
     context = node.context
+    if node.type is Pieces:
+        fields = dict(zip(("packed", "lengths"), children, strict=True))
+        return {"object": class_path(node.type), "fields": fields, "context": context}
     if isinstance(context, str):  # our own registration: names and attributes as JSON
         described = json.loads(context)
         return {

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import functools
-import linecache
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
-from torch import Tensor
+from torch import SymInt, Tensor
 
 from ...workarounds import Workaround
+from ..calling import calling_code, calling_line
 from ..packed import Lengths, same_segment_mask
+from ..pieces import cut
 
 #: Lines that turn lengths into numbers only to attend to the pieces one by one.
 _SPLITTING = re.compile(r"split\(\w+, lengths\.tolist\(\)")
+
+#: What a function calls that cuts a tensor by lengths, as many as there are images.
+_NAMED = frozenset(("split", "tolist"))
 
 
 def packed(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,26 +28,24 @@ def packed(original: Callable[..., Any]) -> Callable[..., Any]:
 def _tolist(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def tolist(self: Tensor) -> Any:
-        if self.dim() == 1 and _SPLITTING.search(_calling_line()):
-            return Lengths(self, functools.partial(original, self))
-        return original(self)
+        if self.dim() != 1:
+            return original(self)
+        masked = bool(_SPLITTING.search(calling_line()))
+        open_number = isinstance(self.shape[0], SymInt)
+        if not masked and not (open_number and _NAMED.issubset(calling_code().co_names)):
+            return original(self)
+        return Lengths(self, functools.partial(original, self), masked)
 
     return tolist
 
 
-def _calling_line() -> str:
-    """The line of modelling code that is running: the innermost frame outside this package."""
-    frame: Any = sys._getframe(2)
-    while frame is not None and __package__.partition(".")[0] in frame.f_globals.get("__name__", ""):
-        frame = frame.f_back
-    return "" if frame is None else linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-
-
 def _split(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
         if not isinstance(split_size_or_sections, Lengths):
             return original(tensor, split_size_or_sections, dim)
+        if not split_size_or_sections.masked:
+            return cut(original, tensor, split_size_or_sections, dim)
         tensor._packed_lengths = split_size_or_sections.tensor  # type: ignore[attr-defined]
         return (tensor,)
 
@@ -75,6 +76,7 @@ WORKAROUND = Workaround(
     targets=(
         "torch._subclasses.fake_tensor:FakeTensor.tolist",
         "torch:split",
+        "torch:Tensor.split",
         "transformers.modeling_utils:AttentionInterface.get_interface",
     ),
     apply=packed,

@@ -1,0 +1,29 @@
+"""Which code of a model is running."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from types import CodeType
+from typing import Any
+
+_OURS = __package__.partition(".")[0]
+
+
+def calling_line() -> str:
+    """The line of modelling code that is running: that of the innermost frame outside this package."""
+    frame = _calling_frame()
+    return linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+
+
+def calling_code() -> CodeType:
+    """The function of modelling code that is running."""
+    code: CodeType = _calling_frame().f_code
+    return code
+
+
+def _calling_frame() -> Any:
+    frame: Any = sys._getframe(2)
+    while _OURS in frame.f_globals.get("__name__", "") and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
