@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from ..errors import WorkaroundError
@@ -40,7 +40,7 @@ class Patching:
             for patch in self._patches:
                 if patch.when is not None and not patch.when(self._model):
                     continue
-                for owner, name in _resolve(patch):
+                for owner, name in _resolve(patch, self._model):
                     other = claimed.setdefault((id(owner), name), patch.id)
                     if other != patch.id:
                         raise WorkaroundError(f"{patch.id} and {other} both patch {owner!r}.{name}.")
@@ -90,12 +90,17 @@ class Patching:
 _ABSENT = object()
 
 
-def _resolve(patch: Workaround) -> Iterator[tuple[Any, str]]:
+#: Where modelling code is patched: in transformers' models, and wherever a model of one's own comes from.
+_MODELS = "transformers.models.*"
+
+
+def _resolve(patch: Workaround, model: Any) -> Iterator[tuple[Any, str]]:
     for target in patch.targets:
         module_name, _, path = target.partition(":")
         parents, _, name = path.rpartition(".")
         if "*" in module_name:
             modules = [m for n, m in list(sys.modules.items()) if fnmatch.fnmatchcase(n, module_name)]
+            modules += _own_modules(model) if module_name == _MODELS else []
             for module in modules:
                 for owner in _owners(module, parents):
                     # Where it is defined, where a module holds its own copy of the name, or in place of a builtin.
@@ -108,6 +113,21 @@ def _resolve(patch: Workaround) -> Iterator[tuple[Any, str]]:
         if owner is None or not hasattr(owner, name):
             raise WorkaroundError(f"{patch.id}: the target {target} does not exist in the installed version.")
         yield owner, name
+
+
+def _own_modules(model: Any) -> list[Any]:
+    """The loaded modules that the classes of a model come from, and those of their packages, without the libraries'."""
+    if not hasattr(model, "modules"):
+        return []
+    classes = {base for part in model.modules() for base in type(part).__mro__}
+    names = {cls.__module__ for cls in classes if cls.__module__.partition(".")[0] not in _LIBRARIES}
+    packages = tuple(name.rpartition(".")[0] + "." for name in names if "." in name)
+    found = [name for name in sys.modules if name in names or name.startswith(packages or ("\0",))]
+    return [sys.modules[name] for name in found if isinstance(sys.modules[name], ModuleType)]
+
+
+#: Packages whose classes a model inherits without being theirs.
+_LIBRARIES = {"torch", "transformers", "builtins", __package__.partition(".")[0]}
 
 
 def _descend(module: Any, parents: str) -> Any:

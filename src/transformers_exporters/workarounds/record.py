@@ -16,7 +16,8 @@ class Workaround:
         upstream: The issue's address, or `none: <why it is ours>`.
         targets: For a patch, `package.module:Class.attribute`. The module may hold a `*` (`transformers.models.*`): then
             every loaded module that has the attribute is patched. There the class may hold one too (`*Mixer.forward`): then
-            every such class that the module defines. For a repair, the op overloads that it rewrites.
+            every such class that the module defines. `transformers.models.*` also stands for the modules of a model that
+            is defined elsewhere, and of their package. For a repair, the op overloads that it rewrites.
         apply: A patch takes the original attribute and returns its replacement. A repair takes an `ExportedProgram`,
             rewrites its graph in place, and returns how many places it changed.
         applies: Version specifiers by package (`{"torch": "<2.15"}`); outside of them the workaround is dropped.

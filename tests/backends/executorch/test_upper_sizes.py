@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import sympy
+from executorch.exir import sym_util
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import FloorDiv, PythonMod
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
-from transformers_exporters.backends.executorch.upper_sizes import largest_size
+from transformers_exporters.backends.executorch.upper_sizes import exact_upper_bounds, largest_size
 
 S, B = sympy.Symbol("s", positive=True, integer=True), sympy.Symbol("b", positive=True, integer=True)
 RANGES = {S: ValueRanges(2, 1000), B: ValueRanges(2, 16)}
@@ -37,3 +39,13 @@ def test_intervals_would_be_far_off() -> None:
 def test_a_size_without_a_bound_has_none() -> None:
     unknown = sympy.Symbol("u0", positive=True, integer=True)
     assert largest_size(unknown, {unknown: ValueRanges(0, sympy.oo)}) is None
+
+
+def test_executorch_asks_for_the_exact_bound_while_a_component_is_lowered() -> None:
+    shapes = ShapeEnv()
+    shapes.var_to_range[S] = RANGES[S]
+    size = shapes.create_symintnode(FloorDiv(2 * S * S, S), hint=4)
+    assert sym_util.eval_upper_bound(size) > 100_000
+    with exact_upper_bounds():
+        assert sym_util.eval_shape_upper_bound([size, 3]) == [2000, 3]
+    assert sym_util.eval_upper_bound(size) > 100_000

@@ -84,6 +84,18 @@ class Results:
         }
 
 
+def order_input_specs(program: ExportedProgram) -> ExportedProgram:
+    """The program, with the input specs of its signature in the order of its placeholders.
+
+    executorch 1.5.1 puts a lifted constant before the first input that is a tensor, and its spec before the first input of
+    any kind: Whisper's encoder takes `output_attentions=None` first.
+    """
+    specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+    placeholders = program.graph.find_nodes(op="placeholder")
+    program.graph_signature.input_specs[:] = [specs[node.name] for node in placeholders]
+    return program
+
+
 def arrange_results(program: ExportedProgram, inputs: Mapping[str, str], in_place: bool) -> Results:
     """Return every value once. Edits the outputs of an edge program.
 

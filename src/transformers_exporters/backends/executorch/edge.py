@@ -34,6 +34,7 @@ from executorch.exir.program._program import _get_updated_graph_signature, lift_
 from executorch.exir.verification.verifier import EXIREdgeDialectVerifier
 from torch.export import ExportedProgram
 
+from .borders import order_input_specs
 from .decompose import decompose
 from .meta_keys import makes_sizes, meta_key, size_key
 
@@ -146,7 +147,7 @@ def to_edge_program(program: ExportedProgram, whole: Sequence[Any]) -> EdgeProgr
         constants=program.constants,
         verifiers=[EXIREdgeDialectVerifier(edge_compile_config=config, class_only=True, preserve_ops=list(whole))],
     )
-    edge = convert_constant_dim_order_pass(lift_constant_tensor_pass(edge))
+    edge = convert_constant_dim_order_pass(order_input_specs(lift_constant_tensor_pass(edge)))
     for each in (dead_code_elimination_pass, DebugHandleGeneratorPass()):
         each(edge.graph_module)
     return EdgeProgramManager(edge, compile_config=config)

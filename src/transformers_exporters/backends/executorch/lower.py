@@ -26,7 +26,7 @@ from .kernels import check_kernels, count_nodes, load_quantized_kernels, missing
 from .pte import write_program
 from .sizes import expand_powers
 from .targets import find_target
-from .upper_sizes import UpperSizes
+from .upper_sizes import UpperSizes, exact_upper_bounds
 
 
 def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
@@ -48,7 +48,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     target.check(traced)
     program = _own_copy(traced.program)
     bounds = choose_bounds(program, traced.spec, traced.symbols, explicit=config.dynamic_shapes is not None)
-    with bounds_applied(program, bounds), quick_guards(shape_env_of(program)):
+    with bounds_applied(program, bounds), exact_upper_bounds(), quick_guards(shape_env_of(program)):
         edge = target.delegate(program)
         expand_powers(edge.exported_program())
         drop_constants(edge.exported_program())

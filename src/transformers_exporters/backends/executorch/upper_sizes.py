@@ -8,12 +8,14 @@ value at the bounds differ, the size is evaluated at many points instead.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import sympy
 import torch
 import torch.utils._pytree as pytree
+from executorch.exir import sym_util
 from executorch.exir.tensor import TensorSpec
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
@@ -42,6 +44,28 @@ def largest_size(expression: sympy.Expr, ranges: Mapping[sympy.Symbol, ValueRang
         points = [[p[0], p[-2] if len(p) > 1 else p[-1], p[-1]] for p in points]
     values = [_value(expression, symbols, point) for point in itertools.product(*points)]
     return max(v for v in (at_bounds, *values) if v is not None)
+
+
+@contextmanager
+def exact_upper_bounds() -> Iterator[None]:
+    """While held, executorch asks `largest_size` for the upper bound of a size.
+
+    XNNPACK plans a delegate's memory for the shapes that were written into it: 67 GB for one attention of Qwen3-Next, whose
+    chunk length is such a quotient.
+    """
+    original = sym_util.eval_upper_bound
+
+    def eval_upper_bound(size: int | torch.SymInt) -> int:
+        if isinstance(size, int):
+            return size
+        largest = largest_size(size.node.expr, size.node.shape_env.var_to_range)
+        return original(size) if largest is None else largest
+
+    sym_util.eval_upper_bound = eval_upper_bound
+    try:
+        yield
+    finally:
+        sym_util.eval_upper_bound = original
 
 
 def _value(expression: sympy.Expr, symbols: list[sympy.Symbol], point: Any) -> int | None:
