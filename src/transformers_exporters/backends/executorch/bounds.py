@@ -13,37 +13,24 @@ from torch.export import ExportedProgram
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from ...artifact.spec import ComponentSpec
-from .upper_sizes import largest_size
+from .planned_memory import Memory
 
 #: Bounds of axes for which the caller states none, by the start of their name; any other axis gets `DEFAULT_SIZE`.
 DEFAULTS = {"batch": 16, "height": 512, "width": 512, "samples": 160_000, "frames": 3000}
 DEFAULT_SIZE = 1024
 
-#: Where the largest tensor of the graph would not fit `LARGEST_TENSOR`, smaller bounds are tried in this order:
-#: (batch, fraction of image and audio axes, any other axis). Smaller limits that the model itself states always win,
-#: and no bound is below the size that was traced.
-LADDER = (
-    (16, 1.0, 1024),
-    (16, 1.0, 512),
-    (16, 0.5, 512),
-    (16, 0.25, 512),
-    (16, 0.125, 512),
-    (8, 0.25, 512),
-    (4, 0.25, 512),
-    (8, 0.125, 512),
-    (4, 0.125, 512),
-    (4, 0.0625, 512),
-    (2, 0.0625, 512),
-    (4, 0.0625, 256),
-    (4, 0.0625, 128),
-    (4, 0.03, 64),
-    (2, 0.03, 32),
-    (2, 0.0, 2),
-)
+#: The first axis of packed features (the frames of all videos) is called a batch, too: its bound is at least this many
+#: times the traced size.
+ROWS = 8
 
-#: Bytes that one tensor may need at its bounds. The arena is a small multiple of it, and the Python runtime touches
-#: every page of the arena when it loads a method (measured: 4 GB take 16 s and 4 GB of RSS, executorch 1.5.1).
-LARGEST_TENSOR = 2**28
+#: Where a graph would need more than `MOST_MEMORY`, the axes of its largest tensors are halved, those first that are above
+#: their floor in the first row: (batch, fraction of image and audio defaults, any other axis). Smaller limits that the
+#: model itself states always win, and no bound is below the size that was traced.
+FLOORS = ((4, 0.25, 512), (4, 0.125, 256), (2, 0.0625, 128), (1, 0.0, 2))
+
+#: Bytes that the intermediate values of a graph may take at its bounds, those that live at the same time. The Python
+#: runtime touches every page of its memory when it loads a method (measured: 4 GB take 16 s and 4 GB of RSS, executorch 1.5.1).
+MOST_MEMORY = 2**29
 
 
 def choose_bounds(
@@ -68,16 +55,37 @@ def choose_bounds(
             limits[symbol] = spec.axes[names[symbol]].maximum
         else:
             limits[symbol] = int(known.upper) if isinstance(known.upper, sympy.Integer) else None
-    shapes = _float_shapes(program)
     bounds: dict[sympy.Symbol, int] = {}
-    for rung in LADDER:
-        for symbol, limit in limits.items():
-            default = max(_default(names.get(symbol, ""), *rung), _traced_size(shape_env, symbol))
-            keep = limit is not None and (explicit or limit <= default)
-            bounds[symbol] = limit if keep and limit is not None else default
-        if _largest(shapes, bounds) <= LARGEST_TENSOR:
-            break
+    floors: list[dict[sympy.Symbol, int]] = [{} for _ in FLOORS]
+    for symbol, limit in limits.items():
+        traced, name = _traced_size(shape_env, symbol), names.get(symbol, "")
+        bound = max(_default(name, 16, 1.0, DEFAULT_SIZE), ROWS * traced if name.startswith("batch") else traced)
+        if limit is not None and (explicit or limit <= bound):
+            bound = limit
+        bounds[symbol] = bound
+        for floor, row in zip(floors, FLOORS, strict=True):
+            floor[symbol] = bound if explicit and limit == bound else min(max(_default(name, *row), traced), bound)
+    memory = Memory(program)
+    for floor in floors:
+        while memory.needed(bounds) > MOST_MEMORY and _halve(bounds, memory, floor):
+            pass
     return bounds
+
+
+def _halve(bounds: dict[sympy.Symbol, int], memory: Memory, floor: Mapping[sympy.Symbol, int]) -> bool:
+    """Halve the bound that shrinks the largest tensor most; of equals, the one that is largest. False if all are down."""
+    shape = memory.largest(bounds)
+    symbols = {symbol for size in shape for symbol in size.free_symbols}
+    smaller = [
+        ({**bounds, symbol: max(bounds[symbol] // 2, floor[symbol])}, bounds[symbol])
+        for symbol in sorted(symbols, key=str)
+        if symbol in bounds and bounds[symbol] > floor[symbol]
+    ]
+    if not smaller:
+        return False
+    best, _ = min(smaller, key=lambda item: (memory.bytes(shape, item[0]), -item[1]))
+    bounds.update(best)
+    return True
 
 
 def bounded_spec(spec: ComponentSpec, symbols: Mapping[str, str], bounds: Mapping[sympy.Symbol, int]) -> ComponentSpec:
@@ -133,29 +141,3 @@ def _traced_size(shape_env: Any, symbol: sympy.Symbol) -> int:
     values = shape_env.backed_var_to_val if hasattr(shape_env, "backed_var_to_val") else shape_env.var_to_val
     hint = values.get(symbol)
     return int(hint) if hint is not None and hint.is_Integer else 2
-
-
-def _float_shapes(program: ExportedProgram) -> set[tuple[Any, ...]]:
-    """Every symbolic shape in the graph, with the size of its elements in front, once each."""
-    shapes = set()
-    for node in program.graph.nodes:
-        values = node.meta.get("val")
-        for value in values if isinstance(values, list | tuple) else (values,):
-            if isinstance(value, torch.Tensor):
-                sizes = (s.node.expr if isinstance(s, torch.SymInt) else sympy.Integer(s) for s in value.shape)
-                shapes.add((value.element_size(), *sizes))
-    return shapes
-
-
-def _largest(shapes: set[tuple[Any, ...]], bounds: Mapping[sympy.Symbol, int]) -> int:
-    ranges = {symbol: ValueRanges(sympy.Integer(0), sympy.Integer(bound)) for symbol, bound in bounds.items()}
-    known: dict[sympy.Expr, int] = {}
-    largest = 0
-    for itemsize, *sizes in shapes:
-        number = itemsize
-        for size in sizes:
-            if size not in known:
-                known[size] = largest_size(size, ranges) or 1
-            number *= known[size]
-        largest = max(largest, number)
-    return largest
