@@ -28,6 +28,7 @@ from ..prepare.record import Prepared
 from ..prepare.resize import resize
 from .assumptions import answered_from_sample, asks_for_values, forget_sample
 from .dims import Leaf, axis_ranges, name_symbols, request_shapes, shape_of
+from .larger_images import larger_images
 from .pieces import with_pieces
 from .ranges import prove_ranges, wrong_sizes
 from .record import Traced
@@ -60,6 +61,8 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
     elif config.dynamic:
         shapes = request_shapes(prepared)
     program, assumed = _export(prepared, config, shapes)
+    if config.dynamic and config.dynamic_shapes is None and (larger := larger_images(program, prepared)) is not None:
+        return capture(dataclasses.replace(prepared, inputs=larger), config, fired)
     drop_trivial_guards(program)
     carry_example(program, prepared)
     traced = describe(program, prepared, fired, explicit=config.dynamic_shapes is not None)

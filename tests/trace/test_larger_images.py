@@ -1,0 +1,34 @@
+"""Images that are a single window at the traced size."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+import transformers_exporters as te
+
+WINDOW = 130
+
+
+class Windows(torch.nn.Module):
+    """The largest value of each window, normalised within the window; images are padded to whole windows."""
+
+    def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+        batch, channels, height, width = pixel_values.shape
+        rows, columns = (height + WINDOW - 1) // WINDOW, (width + WINDOW - 1) // WINDOW
+        padded = F.pad(pixel_values, (0, columns * WINDOW - width, 0, rows * WINDOW - height))
+        windows = padded.view(batch, channels, rows, WINDOW, columns, WINDOW).permute(0, 2, 4, 1, 3, 5)
+        windows = windows.reshape(-1, channels * WINDOW * WINDOW)
+        return windows.softmax(-1).amax(-1).reshape(batch, -1)
+
+
+def images(height: int, width: int) -> dict[str, torch.Tensor]:
+    return {"pixel_values": torch.randn(2, 3, height, width)}
+
+
+def test_a_graph_of_more_windows_holds_for_one_and_for_many() -> None:
+    model, inputs = Windows().eval(), images(64, 64)
+    exported = te.DynamoExporter().export_model(model, inputs, te.DynamoConfig(dynamic=True))
+    assert exported["model"].spec.inputs[0].shape[2:] == ("height", "width")
+    for given in (inputs, images(128, 128), images(49, 131), images(300, 20)):
+        torch.testing.assert_close(exported(**given), model(**given))
