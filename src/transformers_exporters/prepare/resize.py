@@ -22,11 +22,19 @@ def axis_size(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], name: st
     return None
 
 
-def resize(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], sizes: Mapping[str, int]) -> dict[str, Any]:
+def resize(
+    kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], sizes: Mapping[str, int], *, hold: bool = False
+) -> dict[str, Any]:
     """A copy of nested kwargs in which every axis named in `sizes` has the given size.
 
     A longer axis repeats its entries from the start, a shorter one drops the last, so that ids stay ids and masks stay
     masks. Tensors without such an axis are shared with `kwargs`, not copied.
+
+    Args:
+        kwargs: The model's inputs.
+        axes: Axis names of every tensor leaf.
+        sizes: The wanted sizes by axis name.
+        hold: A longer axis repeats its last entry alone, which is seldom the placeholder of an image.
     """
 
     def one(path: Any, value: Any) -> Any:
@@ -34,7 +42,8 @@ def resize(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], sizes: Mapp
             return value
         for dim, name in enumerate(axes.get(leaf_path(path), ())):
             if name is not None and name in sizes and value.shape[dim] not in (0, sizes[name]):
-                index = torch.arange(sizes[name], device=value.device) % value.shape[dim]
+                index = torch.arange(sizes[name], device=value.device)
+                index = index.clamp(max=value.shape[dim] - 1) if hold else index % value.shape[dim]
                 value = value.index_select(dim, index)
         return value
 

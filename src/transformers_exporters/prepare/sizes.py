@@ -21,6 +21,7 @@ from .shapes_only import run_forward
 logger = logging.getLogger(__name__)
 
 _SEQUENCES = ("sequence", "decoder_sequence", "encoder_sequence", "frames", "samples", "images")
+_PROMPTS = ("sequence", "decoder_sequence", "encoder_sequence")
 # A shorter sequence may shrink to an axis of 1 inside of a model that pools or strides (Canine divides it by 4).
 _SHORT = 37
 _IMAGE_STEPS = (32, 16, 14, 8)
@@ -51,8 +52,8 @@ def choose_sizes(
         return first
     chosen = dict(inputs)
     for options in wishes:
-        for sizes in options:
-            candidate = resize(chosen, axes, sizes)
+        for sizes, hold in _ways(options):
+            candidate = resize(chosen, axes, sizes, hold=hold)
             if runs(model, candidate):
                 chosen = candidate
                 break
@@ -125,6 +126,12 @@ def _wishes(
         steps = dict.fromkeys([*_IMAGE_STEPS, *sorted(c for c in constants if 2 <= c <= 32)[-4:]])
         wishes.append(tuple({"height": height + step, "width": width + 2 * step} for step in steps))
     return wishes
+
+
+def _ways(options: tuple[dict[str, int], ...]) -> list[tuple[dict[str, int], bool]]:
+    """Sizes to try, and whether by repeating the last entry: all of a prompt would ask for more images than there are."""
+    prompts = all(sizes.keys() <= set(_PROMPTS) for sizes in options)
+    return [(sizes, False) for sizes in options] + ([(options[0], True)] if prompts else [])
 
 
 def _more_images(size: int, patches: int | None, nearby: list[int]) -> list[tuple[dict[str, int], ...]]:

@@ -1,0 +1,39 @@
+"""The sizes to trace at."""
+
+import torch
+
+from transformers_exporters.prepare.axes import name_axes
+from transformers_exporters.prepare.prepare import prepare
+from transformers_exporters.prepare.resize import resize
+
+IMAGE = 7
+
+
+class Illustrated(torch.nn.Module):
+    """Takes one image token for each image feature, as models with images in their prompts do."""
+
+    def forward(self, input_ids, attention_mask, image_features):
+        if (input_ids == IMAGE).sum() != image_features.shape[0]:
+            raise ValueError("Image features and image tokens do not match.")
+        return input_ids * attention_mask
+
+
+def prompt():
+    ids = torch.tensor([[7, 7, 3, 4], [1, 7, 7, 2]])
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "image_features": torch.randn(4, 5)}
+
+
+def test_a_longer_prompt_has_the_images_of_the_given_one():
+    """Repeating the prompt would ask for more images; its last token is text."""
+    ids = prepare(Illustrated(), prompt()).inputs["input_ids"]
+    assert ids.shape == (2, 37)
+    assert (ids == IMAGE).sum() == 4
+    torch.testing.assert_close(ids[:, :4], prompt()["input_ids"])
+
+
+def test_held_entries():
+    given = prompt()
+    longer = resize(given, name_axes(given), {"sequence": 6}, hold=True)
+    assert longer["input_ids"].tolist() == [[7, 7, 3, 4, 4, 4], [1, 7, 7, 2, 2, 2]]
+    shorter = resize(given, name_axes(given), {"sequence": 3}, hold=True)
+    assert shorter["input_ids"].tolist() == [[7, 7, 3], [1, 7, 7]]
