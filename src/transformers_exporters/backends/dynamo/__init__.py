@@ -11,6 +11,7 @@ BACKEND = Backend(
     open="transformers_exporters.backends.dynamo.run:open_session",
     requires={"torch": Requirement(minimum="2.9", tested="2.13.0")},
     runs_on={"torch": Requirement(minimum="2.9", tested="2.13.0")},
+    patches=f"{__name__}.patches",
     normal_form=False,
     experts="grouped_mm",
 )

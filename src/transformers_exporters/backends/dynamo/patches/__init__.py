@@ -1,0 +1,1 @@
+"""Trace patches for graphs that torch itself runs."""
