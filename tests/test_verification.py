@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel
 
-from transformers_exporters import DynamoConfig, DynamoExporter, VerificationError, verify
+from transformers_exporters import DynamoConfig, DynamoExporter, OnnxConfig, OnnxExporter, VerificationError, verify
 from transformers_exporters.verification import Report, Row, _error
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -98,3 +98,17 @@ def test_the_worst_row_of_an_output_is_kept() -> None:
     report = Report(tuple(rows))
     assert [row.case for row in report.worst()] == ["batch=2"]
     assert report.to_dict()["ok"] is False
+
+
+class Deciding(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x [batch, 4]."""
+        return x * 2 if x.abs().sum() > 0 else x
+
+
+def test_what_a_graph_says_about_its_assumptions_is_no_output_of_the_model() -> None:
+    inputs = {"x": torch.randn(3, 4)}
+    exported = OnnxExporter().export_model(Deciding(), inputs, OnnxConfig(dynamic=True))
+    report = verify(Deciding(), exported, inputs)
+    assert report.rows
+    assert all(row.ok for row in report.rows)

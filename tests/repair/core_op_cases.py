@@ -60,6 +60,20 @@ def _integers(n: int) -> dict[str, torch.Tensor]:
     return {"i": i, "j": i.flip(1) % 3 + 1, "p": i > 4, "q": i % 2 == 0}
 
 
+def _kinds(n: int) -> dict[str, torch.Tensor]:
+    long = (torch.arange(n * 5).reshape(n, 5) * 7) % 11 - 4
+    return {
+        "long": long,
+        "int": long.int(),
+        "large": long * 30_000_001,
+        "divisor": long % 3 + 1,
+        "p": long > 0,
+        "q": long % 2 == 0,
+        "x": _spread(-2.0, 2.1, n, 5),
+        "double": _spread(-2.0, 2.1, n, 5).double(),
+    }
+
+
 def _cube(n: int) -> dict[str, torch.Tensor]:
     return {
         "x": _spread(-2.0, 2.1, n, 4, 6),
@@ -238,6 +252,44 @@ FAMILIES: dict[str, Family] = {
             "isin.Tensor_Tensor": ("i", "j"),
         },
     ),
+    "numbers of other kinds": (
+        _kinds,
+        _each("floor ceil round trunc relu abs sign amax amin", "long")
+        | _each("logical_not tril", "p")
+        | {
+            "flip.default": ("p", [1]),
+            "cumsum.default": ("int", 1),
+            "cumsum.default#1": ("p", 1),
+            "sum.default": ("p",),
+            "prod.dim_int": ("int", 1),
+            "mean.dim": ("long", [1], Kw(dtype=torch.float32)),
+            "var.correction": ("x",),
+            "amax.default#1": ("p", [1]),
+            "max.dim": ("p", 1),
+            "maximum.default": ("p", "q"),
+            "minimum.default": ("p", "q"),
+            "add.Tensor": ("p", "q"),
+            "add.Tensor#1": ("p", "x"),
+            "mul.Tensor": ("double", "int"),
+            "where.self": ("q", "p", "q"),
+            "where.self#1": ("p", "long", "x"),
+            "masked_fill.Scalar": ("p", "q", 1),
+            "masked_fill.Scalar#1": ("p", "q", 0),
+            "stack.default": (["int", "long"], 1),
+            "cat.default": (["p", "x"], 1),
+            "floor_divide.default": ("long", "divisor"),
+            "floor_divide.default#1": ("int", 3),
+            "div.Tensor_mode": ("long", "divisor", Kw(rounding_mode=Raw("floor"))),
+            "div.Tensor_mode#1": ("long", "divisor", Kw(rounding_mode=Raw("trunc"))),
+            "div.Tensor": ("long", 2),
+            "remainder.Tensor": ("long", "divisor"),
+            "remainder.Scalar": ("int", 3),
+            "remainder.Scalar#1": ("large", 1009),
+            "exp.default": ("long",),
+            "pow.Tensor_Scalar": ("int", 2),
+            "masked_scatter.default": ("int", "p", "int"),
+        },
+    ),
     "reductions": (
         _cube,
         _each("sum mean amax amin max min prod", "x")
@@ -257,6 +309,8 @@ FAMILIES: dict[str, Family] = {
             "logsumexp.default": ("x", [2]),
             "cumsum.default": ("x", 1),
             "cumprod.default": ("y", 1),
+            "cummax.default": ("x", 1),
+            "cummin.default": ("steps", -1),
             "softmax.int": ("x", -1),
             "_softmax.default": ("x", 1, False),
             "_log_softmax.default": ("x", 1, False),

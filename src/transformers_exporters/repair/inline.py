@@ -47,7 +47,8 @@ def trace(node: Node, function: Callable[..., Any], args: Sequence[Any], kwargs:
     def run(*tensors: Any) -> Any:
         feed = iter(tensors)
         own, named = pytree.tree_unflatten([next(feed) if isinstance(x, Node) else x for x in leaves], structure)
-        return function(*own, **named)
+        result = function(*own, **named)
+        return list(result) if isinstance(result, tuple) else result  # a named tuple would be a node without a value
 
     known = pytree.tree_leaves((values, node.meta.get("val")))
     mode = detect_fake_mode([value for value in known if isinstance(value, torch.Tensor)])

@@ -5,17 +5,23 @@ from __future__ import annotations
 import copy
 import dataclasses
 
+from torch.export import ExportedProgram
+
 from ..configs import ExportConfig
 from ..doors import Backend
 from ..errors import TraceError
 from ..trace.record import Traced
-from ..workarounds import collect
+from ..workarounds import Workaround, collect
 from .assumed_output import return_assumed
 from .complex_numbers import split_complex
+from .fixes.stated_defaults import state_defaults
 from .fixes.symbolic_scalars import take_tensor_overloads
 from .normal_form import to_normal_form
 
 _SHARED = f"{__package__}.fixes"
+
+#: Run once more after ops were taken apart: their parts may multiply by a size, or reduce without an axis.
+_OF_PARTS = (take_tensor_overloads, state_defaults)
 
 
 def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
@@ -34,6 +40,7 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
     ]
     program = copy.copy(traced.program)
     program._graph_module = copy.deepcopy(traced.program.graph_module)
+    program._graph_signature = copy.deepcopy(traced.program.graph_signature)
     for old, new in zip(traced.program.graph.nodes, program.graph.nodes, strict=True):
         new.name = old.name  # a copy renames what shadows a builtin (`input` → `input_1`), the signature does not
     if backend.normal_form:
@@ -41,7 +48,7 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
     fired = dict(traced.fired)
     ran: list[str] = []
     for fix in fixes:
-        changed = fix.apply(program)
+        changed = _applied(fix, program)
         ran.append(fix.id)
         if changed:
             fired[fix.id] = fired.get(fix.id, 0) + changed
@@ -55,6 +62,12 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
         weights = split_complex(program, weights, traced.spec.name)
         to_normal_form(program, traced.spec.name, backend.ops)
         for fix in fixes:
-            if fix.apply is take_tensor_overloads:  # what was taken apart may multiply by a size again
-                fix.apply(program)
+            if fix.apply in _OF_PARTS:
+                _applied(fix, program)
     return dataclasses.replace(traced, program=program, weights=weights, fired=fired)
+
+
+def _applied(fix: Workaround, program: ExportedProgram) -> int:
+    """Apply a fix; an output that it replaces is replaced by name in the signature too."""
+    with program.graph_module._set_replace_hook(program.graph_signature.get_replace_hook()):
+        return int(fix.apply(program))

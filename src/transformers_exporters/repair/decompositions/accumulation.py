@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -12,6 +14,26 @@ def cumprod(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     index = torch.arange(last.shape[-1], device=x.device)
     upto = index.unsqueeze(0) <= index.unsqueeze(1)
     return torch.where(upto, last.unsqueeze(-2), 1).prod(-1).movedim(-1, dim)
+
+
+def cummax(x: Tensor, dim: int) -> list[Tensor]:
+    """The largest element up to each place, and where it is (the last of equal ones): quadratic in the axis."""
+    return _running(x, dim, Tensor.argmax)
+
+
+def cummin(x: Tensor, dim: int) -> list[Tensor]:
+    """The smallest element up to each place, and where it is (the last of equal ones): quadratic in the axis."""
+    return _running(x, dim, Tensor.argmin)
+
+
+def _running(x: Tensor, dim: int, place: Callable[..., Tensor]) -> list[Tensor]:
+    last = x.movedim(dim, -1)
+    index = torch.arange(last.shape[-1], device=x.device)
+    # Backwards from each place, so that the first of equal ones is the last; before the start, the first once more.
+    back = torch.clamp(index.unsqueeze(1) - index.unsqueeze(0), min=0)
+    seen = last[..., back]
+    found = torch.clamp(index - place(seen, dim=-1), min=0)
+    return [torch.gather(last, -1, found).movedim(-1, dim), found.movedim(-1, dim)]
 
 
 def scatter_reduce(
@@ -48,4 +70,9 @@ _NEUTRAL = {
     "amin": lambda dtype: torch.finfo(dtype).max if dtype.is_floating_point else torch.iinfo(dtype).max,
 }
 
-RULES = {"aten.cumprod.default": cumprod, "aten.scatter_reduce.two": scatter_reduce}
+RULES = {
+    "aten.cummax.default": cummax,
+    "aten.cummin.default": cummin,
+    "aten.cumprod.default": cumprod,
+    "aten.scatter_reduce.two": scatter_reduce,
+}

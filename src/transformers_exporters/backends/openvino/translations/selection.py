@@ -16,6 +16,11 @@ _REDUCTIONS = {"sum": "sum", "prod": "prod", "mean": "mean", "amax": "max", "ami
 def _where(call: Call) -> Output:
     kind = call.result_type
     condition = call.tensor("condition", Type.boolean)
+    if kind == Type.boolean:
+        # The CPU plugin keeps booleans in bytes, and a `Select` of two inputs refuses that the one it compares is one.
+        first = ops.logical_and(condition, call.tensor("self", kind))
+        second = ops.logical_and(ops.logical_not(condition), call.tensor("other", kind))
+        return ops.logical_or(first, second).output(0)
     return ops.select(condition, call.tensor("self", kind), call.tensor("other", kind)).output(0)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from openvino import Output, Type
 from openvino import opset15 as ops
+from torch.utils._sympy.value_ranges import bound_sympy
 
 from ..call import Call, Translation, cast, constant
+from ..division import quotient_floored
 
 
 def _kind(call: Call) -> Type:
@@ -32,9 +34,20 @@ def _truediv(call: Call) -> Output:
 
 def _floordiv(call: Call) -> Output:
     kind = _kind(call)
-    # Integer Divide floors when pythondiv is set, which is Python's rule for negative operands too.
-    quotient = ops.divide(call.tensor(0, kind), call.tensor(1, kind), "numpy").output(0)
-    return ops.floor(quotient).output(0) if kind == Type.f32 else quotient
+    value, divisor = call.tensor(0, kind), call.tensor(1, kind)
+    if kind == Type.f32:
+        return ops.floor(ops.divide(value, divisor)).output(0)
+    # OpenVINO folds a size that is known, or its bounds, by Python's rule where `Divide` is told to.
+    known = all(map(_is_size, (call.traced(0), call.traced(1))))
+    return ops.divide(value, divisor, "numpy").output(0) if known else quotient_floored(value, divisor)[0]
+
+
+def _is_size(value: Any) -> bool:
+    """Whether a number is never negative, as sizes are."""
+    if not isinstance(value, torch.SymInt):
+        return bool(value >= 0)
+    lower = bound_sympy(value.node.expr, value.node.shape_env.var_to_range).lower
+    return bool(lower.is_number and lower >= 0)
 
 
 def _modulo(call: Call) -> Output:

@@ -1,0 +1,62 @@
+"""`repair.fixes.stated_defaults`: spreads, means and limits whose arguments are absent."""
+
+import pytest
+import torch
+
+from transformers_exporters import LoweringError, OnnxConfig, OnnxExporter, OpenVINOConfig, OpenVINOExporter
+
+FIX = "repair.fixes.stated_defaults"
+
+
+class Spread(torch.nn.Module):
+    def forward(self, x):
+        """x float32 [n, 4] -> four results."""
+        return torch.ops.aten.var.correction(x, [1]), torch.std_mean(x, 1), torch.ops.aten.std.correction(x)
+
+
+class Average(torch.nn.Module):
+    def forward(self, i):
+        """i int64 [n, 4] -> float32 [n], float32 []."""
+        return i.mean(1, dtype=torch.float32), i.mean(dtype=torch.float32)
+
+
+class Limits(torch.nn.Module):
+    def forward(self, x):
+        """x float32 [n, 4] -> float32 [], [1, 1], and [] of a tensor without axes."""
+        return torch.amax(x), torch.ops.aten.amin.default(x, [], True), torch.amax(x.sum())
+
+
+def error(exporter, config, module, make, **fields):
+    exported = exporter().export_model(module, make(3), config(dynamic=True, **fields))
+    got, wanted = exported(*[], **make(5)), module(**make(5))
+    pairs = zip(torch.utils._pytree.tree_leaves(got), torch.utils._pytree.tree_leaves(wanted), strict=True)
+    return max((a - b).abs().max().item() for a, b in pairs)
+
+
+def floats(n):
+    return {"x": torch.linspace(-1, 2, 4 * n).reshape(n, 4) ** 2}
+
+
+def integers(n):
+    return {"i": torch.arange(4 * n).reshape(n, 4) ** 2 % 7}
+
+
+OPENVINO = (OpenVINOExporter, OpenVINOConfig, Spread(), floats)
+ONNX = (OnnxExporter, OnnxConfig, Average(), integers)
+ONNX_LIMITS = (OnnxExporter, OnnxConfig, Limits(), floats)
+
+
+@pytest.mark.parametrize("case", [OPENVINO, ONNX], ids=["openvino", "onnx"])
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="another default")
+def test_needed(case):
+    assert error(*case, disabled_workarounds=(FIX,)) < 1e-5
+
+
+def test_needed_for_limits():
+    with pytest.raises(LoweringError, match="amax"):
+        error(*ONNX_LIMITS, disabled_workarounds=(FIX,))
+
+
+@pytest.mark.parametrize("case", [OPENVINO, ONNX, ONNX_LIMITS], ids=["openvino", "onnx", "limits"])
+def test_works(case):
+    assert error(*case) < 1e-5
