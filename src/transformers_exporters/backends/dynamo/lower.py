@@ -43,7 +43,9 @@ def save(components: Sequence[Lowered], directory: Path, weights: Path | None = 
     for component in components:
         name = component.spec.name
         program: ExportedProgram = component.program
-        torch.export.save(_without_values(program) if shared else program, directory / f"{name}.pt2")
+        saved = _without_values(program) if shared else copy.copy(program)
+        saved._range_constraints = _whole_bounds(program)
+        torch.export.save(saved, directory / f"{name}.pt2")
         files[name] = (f"{name}.pt2",)
         if shared:
             (directory / f"{name}.weights.json").write_text(_as_json(names[name]), encoding="utf-8")
@@ -54,6 +56,14 @@ def save(components: Sequence[Lowered], directory: Path, weights: Path | None = 
                 torch._inductor.aoti_compile_and_package(flat_call(program), package_path=str(package))
             files[name] += (package.name,)
     return files
+
+
+def _whole_bounds(program: ExportedProgram) -> dict[Any, Any]:
+    """The bounds of sizes, without those of fractions, which torch writes down and cannot save (torch 2.13, Emu3).
+
+    A scale that a model computes with is a symbol of its own in a trace with values, bounded by its value on both sides.
+    """
+    return {symbol: bounds for symbol, bounds in program.range_constraints.items() if not bounds.is_float}
 
 
 def _write_shared(components: Sequence[Lowered], directory: Path) -> dict[str, dict[str, str]]:

@@ -1,0 +1,32 @@
+"""What a saved program holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sympy
+import torch
+from torch.export import Dim
+from torch.utils._sympy.value_ranges import ValueRanges
+
+from transformers_exporters.artifact.spec import ComponentSpec
+from transformers_exporters.backends.contract import Lowered
+from transformers_exporters.backends.dynamo.lower import save
+
+
+class Doubled(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+def test_bounds_of_fractions_are_not_saved(tmp_path: Path) -> None:
+    """`json.dumps` knows no sympy number, and that is what torch makes of 3.75."""
+    program = torch.export.export(Doubled(), (torch.ones(2, 3),), dynamic_shapes=({0: Dim.AUTO},))
+    program._range_constraints[sympy.Symbol("zuf0")] = ValueRanges(sympy.Float(3.75), sympy.Float(3.75))
+    bounds = dict(program.range_constraints)
+    spec = ComponentSpec(name="model", inputs=(), outputs=())
+    save([Lowered(spec=spec, program=program, weights={})], tmp_path)
+    assert program.range_constraints == bounds, "the caller's program is as it was"
+    loaded = torch.export.load(tmp_path / "model.pt2")
+    assert len(loaded.range_constraints) == len(bounds) - 1
+    torch.testing.assert_close(loaded.module()(torch.ones(5, 3)), torch.full((5, 3), 2.0))
