@@ -26,6 +26,8 @@ RANGES = {S: ValueRanges(2, 1000), B: ValueRanges(2, 16)}
         # Largest below the bound: what is missing to a multiple of 8.
         (PythonMod(-S, 8), 7),
         (B + FloorDiv(S * S, S + 1), 1015),
+        # Largest where the symbol is small.
+        (FloorDiv(16, FloorDiv(S, 16)), 16),
     ],
 )
 def test_largest_size(size: sympy.Expr, expected: int) -> None:

@@ -16,12 +16,14 @@ import torch.utils._pytree as pytree
 from executorch.exir import EdgeProgramManager
 from executorch.exir.delegate import executorch_call_delegate
 from executorch.exir.passes.legalize_portable_dim_order_pass import LegalizePortableDimOrderPass
+from executorch.exir.passes.replace_view_copy_with_view_pass import ReplaceViewCopyWithViewPass
 from executorch.exir.passes.spec_prop_pass import SpecPropPass, make_spec
 from executorch.exir.program import _program
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassResult
 
 from .layout import is_row_major
+from .views import ViewsThatFit
 from .weight_bytes import constants_by_reference
 
 
@@ -41,7 +43,11 @@ def _lean_passes() -> Iterator[None]:
     everything = _program.edge_to_executorch_passes
 
     def needed(*args: Any, **kwargs: Any) -> list[Any]:
-        replaced = {SpecPropPass: _KnownSpecs, LegalizePortableDimOrderPass: _RowMajorAlready}
+        replaced = {
+            SpecPropPass: _KnownSpecs,
+            LegalizePortableDimOrderPass: _RowMajorAlready,
+            ReplaceViewCopyWithViewPass: ViewsThatFit,
+        }
         return [replaced[type(each)]() if type(each) in replaced else each for each in everything(*args, **kwargs)]
 
     with mock.patch.object(_program, "edge_to_executorch_passes", needed):

@@ -21,7 +21,8 @@ from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
-#: Points tried for each symbol: the last ones below its bound (a size may depend on a remainder), and a few others.
+#: Points tried for each symbol: the last ones below its bound (a size may depend on a remainder), its halves (a size may
+#: shrink as another grows: `16 // (s // 16)`), and a few others.
 _BELOW, _OTHERS = 9, (1, 2, 3)
 #: Symbols in one size up to which every combination of points is tried.
 _COMBINED = 2
@@ -39,11 +40,16 @@ def largest_size(expression: sympy.Expr, ranges: Mapping[sympy.Symbol, ValueRang
     at_bounds = _value(expression, symbols, bounds)
     if isinstance(upper, sympy.Integer) and at_bounds == int(upper):
         return at_bounds
-    points = [sorted({max(b - i, 1) for i in range(_BELOW)} | {o for o in _OTHERS if o <= b}) for b in bounds]
+    points = [_points(bound) for bound in bounds]
     if len(symbols) > _COMBINED:
         points = [[p[0], p[-2] if len(p) > 1 else p[-1], p[-1]] for p in points]
     values = [_value(expression, symbols, point) for point in itertools.product(*points)]
     return max(v for v in (at_bounds, *values) if v is not None)
+
+
+def _points(bound: int) -> list[int]:
+    halves = {bound >> step for step in range(1, bound.bit_length())}
+    return sorted({max(bound - i, 1) for i in range(_BELOW)} | {o for o in _OTHERS if o <= bound} | halves)
 
 
 @contextmanager
