@@ -20,6 +20,12 @@ class Average(torch.nn.Module):
         return i.mean(1, dtype=torch.float32), i.mean(dtype=torch.float32)
 
 
+class Positions(torch.nn.Module):
+    def forward(self, p):
+        """p bool [n, 4] -> int64 [n, 4] and [n]."""
+        return p.cumsum(1) * p - 1, p.sum(1) * p[:, 0]
+
+
 class Limits(torch.nn.Module):
     def forward(self, x):
         """x float32 [n, 4] -> float32 [], [1, 1], and [] of a tensor without axes."""
@@ -41,12 +47,17 @@ def integers(n):
     return {"i": torch.arange(4 * n).reshape(n, 4) ** 2 % 7}
 
 
+def booleans(n):
+    return {"p": torch.arange(4 * n).reshape(n, 4) % 5 > 0}
+
+
+OPENVINO_MASKS = (OpenVINOExporter, OpenVINOConfig, Positions(), booleans)
 OPENVINO = (OpenVINOExporter, OpenVINOConfig, Spread(), floats)
 ONNX = (OnnxExporter, OnnxConfig, Average(), integers)
 ONNX_LIMITS = (OnnxExporter, OnnxConfig, Limits(), floats)
 
 
-@pytest.mark.parametrize("case", [OPENVINO, ONNX], ids=["openvino", "onnx"])
+@pytest.mark.parametrize("case", [OPENVINO, OPENVINO_MASKS, ONNX], ids=["openvino", "masks", "onnx"])
 @pytest.mark.xfail(strict=True, raises=AssertionError, reason="another default")
 def test_needed(case):
     assert error(*case, disabled_workarounds=(FIX,)) < 1e-5
@@ -57,6 +68,8 @@ def test_needed_for_limits():
         error(*ONNX_LIMITS, disabled_workarounds=(FIX,))
 
 
-@pytest.mark.parametrize("case", [OPENVINO, ONNX, ONNX_LIMITS], ids=["openvino", "onnx", "limits"])
+@pytest.mark.parametrize(
+    "case", [OPENVINO, OPENVINO_MASKS, ONNX, ONNX_LIMITS], ids=["openvino", "masks", "onnx", "limits"]
+)
 def test_works(case):
     assert error(*case) < 1e-5

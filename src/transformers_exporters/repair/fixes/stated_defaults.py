@@ -15,10 +15,13 @@ _aten = torch.ops.aten
 _SPREADS = frozenset({_aten.var.correction, _aten.std.correction, _aten.var_mean.correction, _aten.std_mean.correction})
 _LIMITS = frozenset({_aten.amax.default, _aten.amin.default})
 _MEANS = frozenset({_aten.mean.default, _aten.mean.dim})
+_SUMS = frozenset(
+    {_aten.sum.default, _aten.sum.dim_IntList, _aten.prod.default, _aten.prod.dim_int, _aten.cumsum.default}
+)
 
 
 def state_defaults(program: ExportedProgram) -> int:
-    """Name the correction of every spread, the axes of every largest or smallest value, and the dtype of every mean."""
+    """Name the correction of every spread, the axes of every largest or smallest value, the dtype of every mean and sum."""
     changed = 0
     for module in program.graph_module.modules():
         if isinstance(module, GraphModule):
@@ -49,19 +52,25 @@ def _axes(node: Node) -> bool:
 
 
 def _dtype(node: Node) -> bool:
-    if node.target not in _MEANS or node.kwargs.get("dtype") is None:
+    """Cast what is reduced to the dtype of the result: that of a mean in floats, and of a sum of booleans."""
+    stated = node.kwargs.get("dtype") is not None
+    if node.target not in _MEANS | _SUMS or (node.target in _MEANS and not stated):
         return False
-    if node.args[0].meta["val"].dtype != node.kwargs["dtype"]:  # type: ignore[union-attr]
-        cast = inline(node, _aten.to.dtype, (node.args[0], node.kwargs["dtype"]), {})
-        node.args = (cast, *node.args[1:])
+    source: Any = node.args[0]
+    before, after = source.meta["val"].dtype, node.meta["val"].dtype
+    if before == after and not stated:
+        return False
+    if before != after:
+        node.args = (inline(node, _aten.to.dtype, (source, after), {}), *node.args[1:])
     node.kwargs = {name: value for name, value in node.kwargs.items() if name != "dtype"}
     return True
 
 
 WORKAROUND = Workaround(
     reason="OpenVINO takes a variance without a correction for the biased one, onnxscript a mean of integers into floats for a mean of "
-    "integers, and it has no largest value of a whole tensor; the last seen in Qwen3-ASR.",
+    "integers, and it has no largest value of a whole tensor (Qwen3-ASR). To OpenVINO a running sum of booleans is boolean, and so is "
+    "its product with them (positions of OPT from a boolean mask).",
     upstream="none: no report found; openvino 2026.4.1, onnxscript 0.7.2 (aten_mean_dim, aten_amax).",
-    targets=("aten.var.correction", "aten.mean.dim", "aten.amax.default", "aten.amin.default"),
+    targets=("aten.var.correction", "aten.mean.dim", "aten.amax.default", "aten.amin.default", "aten.cumsum.default"),
     apply=state_defaults,
 )
