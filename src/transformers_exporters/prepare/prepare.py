@@ -13,7 +13,7 @@ from ..errors import InputError
 from .axes import name_axes
 from .record import Prepared
 from .sizes import choose_sizes
-from .untouched import untouched
+from .untouched import kept_weights, untouched
 
 
 def prepare(
@@ -40,7 +40,8 @@ def prepare(
     }
     axes, original = name_axes(kwargs), kwargs
     if resize_axes:
-        with untouched(model):  # a model that keeps what it computed for the last size would compare with a trial's
+        # A model that keeps what it computed for the last size would compare with a trial's.
+        with untouched(model), kept_weights(model):
             kwargs = choose_sizes(model, kwargs, axes, static)
     return Prepared(name=name, model=model, inputs=kwargs, axes=axes, original=original, static=static)
 

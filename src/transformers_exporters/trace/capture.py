@@ -26,11 +26,13 @@ from ..hf.replaced import replaced
 from ..prepare.axes import named_leaves
 from ..prepare.record import Prepared
 from ..prepare.resize import resize
+from ..prepare.untouched import put_back, written_weights
 from .assumptions import answered_from_sample, asks_for_values, forget_sample
 from .dims import Leaf, axis_ranges, name_symbols, request_shapes, shape_of
 from .larger_images import larger_images
 from .pieces import with_pieces
 from .ranges import prove_ranges, wrong_sizes
+from .read_only_weights import read_only_weights
 from .record import Traced
 from .structure import structure_of
 from .weights import weight_refs
@@ -63,6 +65,7 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
     program, assumed = _export(prepared, config, shapes)
     if config.dynamic and config.dynamic_shapes is None and (larger := larger_images(program, prepared)) is not None:
         return capture(dataclasses.replace(prepared, inputs=larger), config, fired)
+    read_only_weights(program)
     drop_trivial_guards(program)
     carry_example(program, prepared)
     traced = describe(program, prepared, fired, explicit=config.dynamic_shapes is not None)
@@ -123,12 +126,15 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[Expo
     except Exception as error:  # noqa: BLE001 - torch.export raises whatever the model's code and dozens of its own classes raise
         failure = error
     if asks_for_values(failure, prepared):
+        written = written_weights(prepared.model, prepared.inputs)  # the trace computes with real weights
         try:
             with answered_from_sample(prepared.name) as assumed:
                 program = forget_sample(export())
             return program, assumed
         except Exception as error:  # noqa: BLE001 - as above; the first failure says more about the model
             logger.debug("%s: the sample's values did not help: %s", prepared.name, error)
+        finally:
+            put_back(written)
     raise TraceError(
         f"torch.export could not trace {prepared.name!r}: {first_line(failure)} (at {model_line(failure)})."
     ) from failure

@@ -23,6 +23,7 @@ from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
 from ..prepare.resize import axis_size, resize
 from ..prepare.sizes import runs
+from ..prepare.untouched import kept_weights, untouched
 from .record import Traced
 
 logger = logging.getLogger(__name__)
@@ -124,7 +125,7 @@ def wrong_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
 
 def _agrees(traced: Traced, prepared: Prepared, inputs: Mapping[str, Any]) -> bool | None:
     try:
-        with torch.no_grad():
+        with untouched(prepared.model), kept_weights(prepared.model), torch.no_grad():
             wanted = _by_path(prepared.model(**copy.deepcopy(dict(inputs))))
     except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
         logger.debug("%s refuses: %s", prepared.name, error)

@@ -15,7 +15,7 @@ from ...hf.submodules import generation_parts
 from ..flags import make_traceable, refuse_losses
 from ..prepare import check_inputs
 from ..record import Part
-from ..untouched import untouched
+from ..untouched import kept_weights, untouched
 from .composite import composite_parts, largest
 from .delegated import DelegatedInputs, Delegation
 from .empty_cache import without_empty_cache
@@ -112,7 +112,7 @@ def split_for_generation(
         "multi_token_decode": multi_token_decode,
         "logits_to_keep": logits_to_keep,
     }
-    with untouched(model), full_windows():
+    with untouched(model), kept_weights(model), full_windows():
         make_traceable(model, experts=None)
         needed = 3 if multi_token_decode else 2
         submodules = generation_parts(model)
