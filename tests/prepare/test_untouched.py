@@ -55,6 +55,6 @@ def test_a_model_that_divides_its_weights_in_the_first_forward(for_generation: b
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert not model.rwkv.layers_are_rescaled
     component = exported["prefill" if for_generation else "model"]
-    expected = model(**inputs).logits[:, -1]
+    expected = copy.deepcopy(model)(**inputs).logits[:, -1]  # the program shares the model's weights until it is saved
     for _ in range(2):  # a program that divides its own weights is right once
         torch.testing.assert_close(component(**inputs).logits[:, -1], expected, rtol=1e-3, atol=1e-4)
