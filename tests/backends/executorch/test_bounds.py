@@ -52,3 +52,19 @@ def test_memory_counts_what_is_alive_at_once() -> None:
     memory = Memory(program)
     assert memory.needed({symbol: 100}) == 2 * 100 * 8 * 4
     assert memory.needed({symbol: 1000}) == 2 * 1000 * 8 * 4
+
+
+def test_symbols_of_one_axis_have_one_bound(export: Any) -> None:
+    """torch knows nothing of two inputs that share a batch until they meet; the border has one axis."""
+
+    class Two(torch.nn.Module):
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            wide = input_ids[..., None].expand(-1, -1, 60_000).float() + 1
+            return wide.sum(-1), attention_mask * 2
+
+    ids = torch.ones(1, 5, dtype=torch.int64)
+    exported = export(Two(), {"input_ids": ids, "attention_mask": ids})
+    batch = bounds(exported)["batch"]
+    assert batch < 16
+    full = torch.ones(batch, 3, dtype=torch.int64)
+    assert exported.error(input_ids=full, attention_mask=full) == 0

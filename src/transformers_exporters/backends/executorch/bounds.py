@@ -67,20 +67,29 @@ def choose_bounds(
             floor[symbol] = bound if explicit and limit == bound else min(max(_default(name, *row), traced), bound)
     memory = Memory(program)
     for floor in floors:
-        while memory.needed(bounds) > MOST_MEMORY and _halve(bounds, memory, floor):
+        while memory.needed(bounds) > MOST_MEMORY and _halve(bounds, memory, floor, names):
             pass
     return bounds
 
 
-def _halve(bounds: dict[sympy.Symbol, int], memory: Memory, floor: Mapping[sympy.Symbol, int]) -> bool:
-    """Halve the bound that shrinks the largest tensor most; of equals, the one that is largest. False if all are down."""
+def _halve(
+    bounds: dict[sympy.Symbol, int],
+    memory: Memory,
+    floor: Mapping[sympy.Symbol, int],
+    names: Mapping[sympy.Symbol, str],
+) -> bool:
+    """Halve the bound that shrinks the largest tensor most; of equals, the one that is largest. False if all are down.
+
+    Symbols of one name are one axis of the border, and go down together.
+    """
     shape = memory.largest(bounds)
     symbols = {symbol for size in shape for symbol in size.free_symbols}
-    smaller = [
-        ({**bounds, symbol: max(bounds[symbol] // 2, floor[symbol])}, bounds[symbol])
-        for symbol in sorted(symbols, key=str)
-        if symbol in bounds and bounds[symbol] > floor[symbol]
-    ]
+    smaller = []
+    for symbol in sorted(symbols, key=str):
+        if symbol in bounds and bounds[symbol] > floor[symbol]:
+            twins = [other for other in bounds if other == symbol or names.get(other, other) == names.get(symbol)]
+            halved = {other: min(bounds[other], max(bounds[other] // 2, floor[other])) for other in twins}
+            smaller.append(({**bounds, **halved}, bounds[symbol]))
     if not smaller:
         return False
     best, _ = min(smaller, key=lambda item: (memory.bytes(shape, item[0]), -item[1]))
@@ -94,7 +103,8 @@ def bounded_spec(spec: ComponentSpec, symbols: Mapping[str, str], bounds: Mappin
     for symbol, bound in bounds.items():
         name = symbols.get(str(symbol))
         if name in axes:
-            axes[name] = dataclasses.replace(axes[name], maximum=bound)
+            least = min(bound, *(b for s, b in bounds.items() if symbols.get(str(s)) == name))
+            axes[name] = dataclasses.replace(axes[name], maximum=least)
     return dataclasses.replace(spec, axes=axes)
 
 
