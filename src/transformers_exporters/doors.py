@@ -49,7 +49,7 @@ class Backend:
         normal_form: Whether the traced graph is rewritten to the shared normal form (`repair.core_ops`). False: it stays as
             it was traced.
         ops: Patterns of torch ops (`"aten.rand*"`, `"*"`) besides the normal form that `lower` is given where they have no
-            decomposition; any other is an error before `lower`.
+            decomposition, or always where a pattern is an op's full name; any other is an error before `lower`.
         experts: The `experts_implementation` that mixture-of-experts layers are traced with.
         patches: Package of this backend's trace-time patches, or None.
         fixes: Package of this backend's repairs of the traced graph, or None.

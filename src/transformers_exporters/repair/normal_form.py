@@ -26,7 +26,8 @@ def to_normal_form(program: ExportedProgram, component: str, own: Sequence[str])
     Args:
         program: The graph. In-place ops stay; their functional twins have to be core.
         component: Its name, for the error.
-        own: Patterns of further ops that may stay where they have no decomposition (`"aten.rand*"`).
+        own: Patterns of further ops that may stay where they have no decomposition (`"aten.rand*"`); an op that is named
+            in full stays whole.
 
     Returns:
         How many nodes were rewritten.
@@ -44,7 +45,7 @@ def to_normal_form(program: ExportedProgram, component: str, own: Sequence[str])
 def _rewrite(module: GraphModule, component: str, own: Sequence[str]) -> int:
     count = 0
     for _ in range(_STEPS):
-        names = {str(node.target) for node in _outside(module)}
+        names = {str(node.target) for node in _outside(module)} - set(own)
         changed = expand(module, names) if names else 0
         count += changed
         if not changed:

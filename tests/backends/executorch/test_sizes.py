@@ -42,3 +42,16 @@ def test_components_that_are_open_share_one_program(export: Any) -> None:
     other = ExportedModel.from_pretrained(exported.directory)
     session: Any = exported.loaded["model"].session
     assert session._program is other["model"].session._program
+
+
+def test_a_recurrent_layer_of_a_fixed_number_of_steps(export: Any) -> None:
+    class Recurrent(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = torch.nn.LSTM(4, 6, batch_first=True, bidirectional=True)
+
+        def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+            return self.lstm(hidden_states)[0]
+
+    exported = export(Recurrent(), {"hidden_states": torch.randn(2, 7, 4)})
+    assert exported.error(hidden_states=torch.randn(3, 7, 4)) < 1e-5

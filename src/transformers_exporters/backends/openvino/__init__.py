@@ -14,8 +14,9 @@ BACKEND = Backend(
         "torch": Requirement(minimum="2.9", tested="2.13.0"),
     },
     runs_on={"openvino": Requirement(minimum="2026.0", tested="2026.4.1")},
-    ops=("*",),  # the engine knows more ops than all four do; its own error names what it does not know
+    # Recurrent layers stay whole. The engine knows more ops than all four do; its own error names what it does not know.
+    ops=("aten.lstm.input", "aten.gru.input", "*"),
     experts="batched_mm",
-    patches=None,
+    patches=f"{__name__}.patches",
     fixes=None,
 )

@@ -1,0 +1,1 @@
+"""Trace patches for what OpenVINO has as one operation."""
