@@ -57,6 +57,7 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
     """
     register_known_caches()
     register_objects_in(dict(prepared.inputs))
+    prepared = dataclasses.replace(prepared, inputs=row_major(prepared.inputs))
     shapes: Any = None
     if config.dynamic_shapes is not None:
         shapes = complete_shapes(config.dynamic_shapes, prepared.inputs)
@@ -99,6 +100,17 @@ def left_out(traced: Traced, prepared: Prepared) -> dict[str, int]:
             if name is not None and not reached:
                 lost[name] = int(own)
     return lost
+
+
+def row_major(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs with every tensor in the order of its axes, as the run doors feed them.
+
+    The convolution state of RecurrentGemma is a transposed view; ExecuTorch writes an input's order into its program.
+    """
+    ordered: dict[str, Any] = pytree.tree_map(
+        lambda leaf: leaf.contiguous() if isinstance(leaf, torch.Tensor) else leaf, dict(inputs)
+    )
+    return ordered
 
 
 def sizes_of(kwargs: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:

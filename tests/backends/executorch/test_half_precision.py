@@ -40,7 +40,7 @@ def test_only_calls_that_see_sixteen_bits_count() -> None:
     ("log", "message"),
     [
         (LOG, r"kernel of roll does not take float16, which 'model' gives it \(at .*test_half_precision\.py:\d+"),
-        ("Aborted", "cannot run 'model' in 16 bits"),
+        ("Aborted", "cannot run 'model', which computes partly in 16 bits: Aborted"),
     ],
 )
 def test_the_operator_and_its_source_line_are_named(log: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,3 +55,15 @@ def test_a_recurrent_layer_of_a_fixed_number_of_steps(export: Any) -> None:
 
     exported = export(Recurrent(), {"hidden_states": torch.randn(2, 7, 4)})
     assert exported.error(hidden_states=torch.randn(3, 7, 4)) < 1e-5
+
+
+def test_a_sample_that_is_a_transposed_view(export: Any) -> None:
+    class Window(torch.nn.Module):
+        def forward(self, state: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+            """float32 [batch, 4, 3] and [batch, 4, 1] -> [batch, 4, 4]."""
+            return torch.cat([state, values * 2], -1)
+
+    exported = export(Window(), {"state": torch.randn(2, 3, 4).transpose(1, 2), "values": torch.randn(2, 4, 1)})
+    for batch in (2, 3):
+        state = torch.randn(batch, 3, 4).transpose(1, 2)
+        assert exported.error(state=state, values=torch.randn(batch, 4, 1)) == 0

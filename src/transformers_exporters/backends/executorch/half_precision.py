@@ -75,8 +75,9 @@ def _explain(log: str, calls: Sequence[torch.fx.Node], component: str) -> str:
     found = re.search(r"in operator (?:\w+::)?(\w+)\.", log)
     failed = [node for node in calls if found and _base_name(node) == found[1]]
     if not failed:
-        reason = next((line for line in reversed(log.splitlines()) if line.startswith(("E ", "F "))), log[-300:])
-        return f"ExecuTorch cannot run {component!r} in 16 bits ({reason.strip()}); export it in float32."
+        said = [line.partition("] ")[2] for line in log.splitlines() if "Check failed" in line or " failed at " in line]
+        reason = "; ".join(said) or log.strip()[-300:]
+        return f"ExecuTorch cannot run {component!r}, which computes partly in 16 bits: {reason}; export it in float32."
     dtypes = " and ".join(_dtypes(failed[0]))
     return (
         f"ExecuTorch's kernel of {found[1] if found else ''} does not take {dtypes}, which {component!r} gives it (at "
