@@ -24,9 +24,16 @@ DEFAULT_SIZE = 1024
 ROWS = 8
 
 #: Where a graph would need more than `MOST_MEMORY`, the axes of its largest tensors are halved, those first that are above
-#: their floor in the first row: (batch, fraction of image and audio defaults, any other axis). Smaller limits that the
-#: model itself states always win, and no bound is below the size that was traced.
-FLOORS = ((4, 0.25, 512), (4, 0.125, 256), (2, 0.0625, 128), (1, 0.0, 2))
+#: their floor in the first row: (batch, fraction of image and audio defaults, axes with a name, axes without). Smaller
+#: limits that the model itself states always win, and no bound is below the size that was traced.
+FLOORS = (
+    (8, 0.25, 512, 512),
+    (8, 0.125, 256, 256),
+    (4, 0.125, 256, 128),
+    (4, 0.0625, 256, 64),
+    (2, 0.0625, 128, 32),
+    (1, 0.0, 2, 2),
+)
 
 #: Bytes that the intermediate values of a graph may take at its bounds, those that live at the same time. The Python
 #: runtime touches every page of its memory when it loads a method (measured: 4 GB take 16 s and 4 GB of RSS, executorch 1.5.1).
@@ -59,7 +66,9 @@ def choose_bounds(
     floors: list[dict[sympy.Symbol, int]] = [{} for _ in FLOORS]
     for symbol, limit in limits.items():
         traced, name = _traced_size(shape_env, symbol), names.get(symbol, "")
-        bound = max(_default(name, 16, 1.0, DEFAULT_SIZE), ROWS * traced if name.startswith("batch") else traced)
+        bound = max(
+            _default(name, 16, 1.0, DEFAULT_SIZE, DEFAULT_SIZE), ROWS * traced if name.startswith("batch") else traced
+        )
         if limit is not None and (explicit or limit <= bound):
             bound = limit
         bounds[symbol] = bound
@@ -136,10 +145,10 @@ def shape_env_of(program: ExportedProgram) -> Any:
     return None
 
 
-def _default(name: str, batch: int, fraction: float, size: int) -> int:
+def _default(name: str, batch: int, fraction: float, named: int, unnamed: int) -> int:
     kind = next((kind for kind in DEFAULTS if name.startswith(kind)), None)
-    if kind is None:
-        return size
+    if kind is None:  # an axis that nobody named is called by its input and its place: `pixel_values_4`
+        return unnamed if not name or name.rpartition("_")[2].isdigit() else named
     return batch if kind == "batch" else int(DEFAULTS[kind] * fraction)
 
 
