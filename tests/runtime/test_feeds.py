@@ -92,6 +92,20 @@ def test_a_range_of_a_derived_axis_is_checked() -> None:
         check_feeds(spec, {"x": np.zeros(6, np.bool_)})
 
 
+def test_an_axis_that_only_its_multiple_shows() -> None:
+    images = TensorSpec("pixel_values", "pixel_values", "float32", ("2*batch", 3))
+    sizes = TensorSpec("sizes", "sizes", "int64", ("batch + 1",))
+    spec = ComponentSpec("model", (images, sizes), (), axes={"batch": AxisRange(minimum=1, maximum=4)})
+
+    def given(rows: int, count: int) -> dict[str, np.ndarray]:
+        return {"pixel_values": np.zeros((rows, 3), np.float32), "sizes": np.zeros(count, np.int64)}
+
+    check_feeds(spec, given(8, 5))
+    for rows, count, message in ((10, 6, "2 to 8 is allowed"), (7, 4, "a multiple of 2"), (6, 5, "size 4")):
+        with pytest.raises(InputError, match=message):
+            check_feeds(spec, given(rows, count))
+
+
 @pytest.mark.parametrize("given", [np.int32, np.uint8, np.bool_])
 def test_whole_numbers_are_cast_where_that_is_exact(given: type) -> None:
     ids = np.array([[1, 0], [0, 1]]).astype(given)

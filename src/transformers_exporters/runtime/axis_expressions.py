@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-__all__ = ["evaluate"]
+__all__ = ["evaluate", "multiple"]
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -41,6 +41,16 @@ def evaluate(expression: str, sizes: Mapping[str, int]) -> int | None:
         return None if tree is None else _value(tree, sizes)
     except (LookupError, TypeError, ZeroDivisionError, RecursionError):
         return None
+
+
+def multiple(expression: str) -> tuple[int, str] | None:
+    """The factor and the name of an expression like `2*batch`; None for any other."""
+    tree = _parse(expression)
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
+        factor, name = tree.left, tree.right
+        if isinstance(factor, ast.Constant) and type(factor.value) is int and isinstance(name, ast.Name):
+            return factor.value, name.id
+    return None
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..artifact.spec import AxisRange, ComponentSpec, Size, TensorSpec
 from ..errors import InputError
-from .axis_expressions import evaluate
+from .axis_expressions import evaluate, multiple
 
 __all__ = ["check_feeds"]
 
@@ -110,11 +110,29 @@ def _check_sizes(spec: ComponentSpec, arrays: Mapping[str, Any]) -> None:
                     f"{tensor.name} has {got} along axis {axis} ({wanted}), but {sources[wanted]} has {sizes[wanted]}."
                 )
     for tensor, axis, expression, got in derived:
+        _bind_multiple(spec, tensor, axis, expression, got, sizes)
         expected = evaluate(expression, sizes)
         if expected is not None and expected != got:
             names = ", ".join(f"{name}={size}" for name, size in sizes.items() if name in expression)
             raise InputError(_wrong_size(tensor, axis, expected, got, arrays, f" ({expression} with {names})"))
         _check_range(spec, tensor, axis, expression, got)
+
+
+def _bind_multiple(
+    spec: ComponentSpec, tensor: TensorSpec, axis: int, expression: str, got: int, sizes: dict[str, int]
+) -> None:
+    """Where no input has an axis by itself, only `2*batch`, its size and range follow from that one."""
+    factor, name = multiple(expression) or (0, "")
+    if factor < 1 or name in sizes or expression in spec.axes:
+        return
+    if got % factor:
+        raise InputError(
+            f"{tensor.name} has {got} along axis {axis} ({expression}); a multiple of {factor} is allowed."
+        )
+    sizes[name] = got // factor
+    if (legal := spec.axes.get(name)) is not None and not _allows(legal, sizes[name]):
+        bounds = f"{factor * legal.minimum} to {factor * legal.maximum}" if legal.maximum else f"at least {factor}"
+        raise InputError(f"{tensor.name} has {got} along axis {axis} ({expression}); {bounds} is allowed.")
 
 
 def _wrong_size(tensor: TensorSpec, axis: int, wanted: Size, got: int, arrays: Mapping[str, Any], why: str = "") -> str:
