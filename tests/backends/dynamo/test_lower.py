@@ -9,6 +9,7 @@ import torch
 from torch.export import Dim
 from torch.utils._sympy.value_ranges import ValueRanges
 
+import transformers_exporters as te
 from transformers_exporters.artifact.spec import ComponentSpec
 from transformers_exporters.backends.contract import Lowered
 from transformers_exporters.backends.dynamo.lower import save
@@ -30,3 +31,14 @@ def test_bounds_of_fractions_are_not_saved(tmp_path: Path) -> None:
     loaded = torch.export.load(tmp_path / "model.pt2")
     assert len(loaded.range_constraints) == len(bounds) - 1
     torch.testing.assert_close(loaded.module()(torch.ones(5, 3)), torch.full((5, 3), 2.0))
+
+
+def test_a_saved_graph_has_no_lines_of_model_source_and_the_program_in_memory_keeps_them(tmp_path: Path) -> None:
+    exported = te.DynamoExporter().export_model(Doubled(), {"x": torch.ones(2, 3)}, te.DynamoConfig(dynamic=True))
+    exported.save_pretrained(tmp_path / "artifact")
+
+    def traced(program: torch.export.ExportedProgram) -> bool:
+        return any("stack_trace" in node.meta for node in program.graph.nodes)
+
+    assert traced(exported["model"].program)
+    assert not traced(torch.export.load(tmp_path / "artifact" / "model.pt2"))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.fx import GraphModule
 
 from ...artifact.weights import TensorSource, write_safetensors
 from ...prepare.references import memory_key, tensor_bytes
@@ -22,6 +24,7 @@ from .flat import flat_call
 from .quantized import has_quantized_ops, with_fast_products
 
 WEIGHTS = "model.safetensors"
+_TRACES = ("stack_trace", "nn_module_stack", "torch_fn", "source_fn_stack")
 
 
 def lower(traced: Traced, config: DynamoConfig) -> Lowered:
@@ -45,7 +48,8 @@ def save(components: Sequence[Lowered], directory: Path, weights: Path | None = 
         program: ExportedProgram = component.program
         saved = _without_values(program) if shared else copy.copy(program)
         saved._range_constraints = _whole_bounds(program)
-        torch.export.save(saved, directory / f"{name}.pt2")
+        with _without_traces(saved):
+            torch.export.save(saved, directory / f"{name}.pt2")
         files[name] = (f"{name}.pt2",)
         if shared:
             (directory / f"{name}.weights.json").write_text(_as_json(names[name]), encoding="utf-8")
@@ -64,6 +68,18 @@ def _whole_bounds(program: ExportedProgram) -> dict[Any, Any]:
     A scale that a model computes with is a symbol of its own in a trace with values, bounded by its value on both sides.
     """
     return {symbol: bounds for symbol, bounds in program.range_constraints.items() if not bounds.is_float}
+
+
+@contextmanager
+def _without_traces(program: ExportedProgram) -> Iterator[None]:
+    """While held, the nodes do not know their lines of model source: half of a saved graph (2.3 MB for SmolLM2's decode)."""
+    nodes = [n for m in program.graph_module.modules() if isinstance(m, GraphModule) for n in m.graph.nodes]
+    held = [(node, {key: node.meta.pop(key) for key in _TRACES if key in node.meta}) for node in nodes]
+    try:
+        yield
+    finally:
+        for node, trace in held:
+            node.meta.update(trace)
 
 
 def _write_shared(components: Sequence[Lowered], directory: Path) -> dict[str, dict[str, str]]:
