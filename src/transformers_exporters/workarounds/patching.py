@@ -37,10 +37,11 @@ class Patching:
         EXCLUSIVE.acquire()
         try:
             claimed: dict[tuple[int, str], str] = {}
+            own = _own_modules(self._model)
             for patch in self._patches:
                 if patch.when is not None and not patch.when(self._model):
                     continue
-                for owner, name in _resolve(patch, self._model):
+                for owner, name in _resolve(patch, own):
                     other = claimed.setdefault((id(owner), name), patch.id)
                     if other != patch.id:
                         raise WorkaroundError(f"{patch.id} and {other} both patch {owner!r}.{name}.")
@@ -94,13 +95,13 @@ _ABSENT = object()
 _MODELS = "transformers.models.*"
 
 
-def _resolve(patch: Workaround, model: Any) -> Iterator[tuple[Any, str]]:
+def _resolve(patch: Workaround, own: Sequence[Any]) -> Iterator[tuple[Any, str]]:
     for target in patch.targets:
         module_name, _, path = target.partition(":")
         parents, _, name = path.rpartition(".")
         if "*" in module_name:
             modules = [m for n, m in list(sys.modules.items()) if fnmatch.fnmatchcase(n, module_name)]
-            modules += _own_modules(model) if module_name == _MODELS else []
+            modules += own if module_name == _MODELS else []
             for module in modules:
                 for owner in _owners(module, parents):
                     # Where it is defined, where a module holds its own copy of the name, or in place of a builtin.

@@ -52,6 +52,13 @@ def _points(bound: int) -> list[int]:
     return sorted({max(bound - i, 1) for i in range(_BELOW)} | {o for o in _OTHERS if o <= bound} | halves)
 
 
+def upper_bound(size: int | torch.SymInt) -> int | None:
+    """`largest_size` of a size of a traced tensor, at the bounds that its symbols have now."""
+    if isinstance(size, int):
+        return size
+    return largest_size(size.node.expr, size.node.shape_env.var_to_range)
+
+
 @contextmanager
 def exact_upper_bounds() -> Iterator[None]:
     """While held, executorch asks `largest_size` for the upper bound of a size.
@@ -62,9 +69,7 @@ def exact_upper_bounds() -> Iterator[None]:
     original = sym_util.eval_upper_bound
 
     def eval_upper_bound(size: int | torch.SymInt) -> int:
-        if isinstance(size, int):
-            return size
-        largest = largest_size(size.node.expr, size.node.shape_env.var_to_range)
+        largest = upper_bound(size)
         return original(size) if largest is None else largest
 
     sym_util.eval_upper_bound = eval_upper_bound

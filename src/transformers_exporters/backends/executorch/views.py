@@ -11,7 +11,7 @@ from executorch.exir.tensor import determine_tensor_dynanism
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassResult
 
-from .upper_sizes import largest_size
+from .upper_sizes import upper_bound
 
 
 class ViewsThatFit(ReplaceViewCopyWithViewPass):  # executorch is untyped
@@ -49,10 +49,4 @@ class ViewsThatFit(ReplaceViewCopyWithViewPass):  # executorch is untyped
 
 def _largest(value: torch.Tensor) -> int:
     """The number of elements for which memory is planned."""
-    return math.prod(_bound(size) for size in value.shape)
-
-
-def _bound(size: int | torch.SymInt) -> int:
-    if isinstance(size, int):
-        return size
-    return largest_size(size.node.expr, size.node.shape_env.var_to_range) or 1
+    return math.prod(upper_bound(size) or 1 for size in value.shape)
