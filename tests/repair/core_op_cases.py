@@ -26,6 +26,12 @@ class Raw(str):
     __slots__ = ()
 
 
+class Swapped(str):
+    """The name of a tensor that the op wants with its first two axes swapped."""
+
+    __slots__ = ()
+
+
 def _spread(low: float, high: float, *shape: int) -> torch.Tensor:
     """Distinct values in `[low, high]`, in an order without a pattern."""
     count = torch.Size(shape).numel()
@@ -167,6 +173,18 @@ def _pairs(n: int) -> dict[str, torch.Tensor]:
         "r": _spread(0.5, 1.0, n, 6),
         "i": _spread(-1.0, 1.0, n, 6),
     }
+
+
+def _steps(n: int) -> dict[str, torch.Tensor]:
+    return {
+        "x": _spread(-2.0, 2.0, n, 4, 5),
+        "h": _spread(-1.0, 1.0, n, 2, 2),
+        "c": _spread(-0.9, 0.8, n, 2, 2),
+        **{f"{name}{way}": _spread(-0.5, 0.6, *shape) for way in "ab" for name, shape in _GATES.items()},
+    }
+
+
+_GATES = {"wi": (8, 5), "wh": (8, 2), "bi": (8,), "bh": (8,)}
 
 
 FAMILIES: dict[str, Family] = {
@@ -516,6 +534,17 @@ FAMILIES: dict[str, Family] = {
             "fft_rfft.default": ("r", 5),
             "fft_irfft2.default": ("x", None, [1, 2]),
             "fft_hfft.default": ("r",),
+        },
+    ),
+    "steps of a recurrent layer": (
+        _steps,
+        {
+            "lstm.input": (
+                "x",
+                [Swapped("h"), Swapped("c")],
+                [f"{name}{way}" for way in "ab" for name in _GATES],
+                *(True, 1, 0.0, False, True, True),  # biases, layers, dropout, train, bidirectional, batch first
+            )
         },
     ),
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from repair.core_op_cases import FAMILIES, Calls, Kw, Raw
+from repair.core_op_cases import FAMILIES, Calls, Kw, Raw, Swapped
 
 import transformers_exporters as te
 from transformers_exporters.repair.core_ops import CORE_OPS
@@ -36,6 +36,8 @@ class Ops(torch.nn.Module):
         def value(argument: Any) -> Any:
             if isinstance(argument, Raw):
                 return str(argument)
+            if isinstance(argument, Swapped):
+                return tensors[argument].transpose(0, 1)
             if isinstance(argument, str):
                 return tensors[argument]
             return [value(item) for item in argument] if isinstance(argument, list) else argument
