@@ -70,7 +70,10 @@ class Decode:
 
 
 def generate(step: Callable[[list[int], int], np.ndarray], prompt: list[int], count: int) -> list[int]:
-    """Greedy search: the prompt at once, then token by token. `step` takes ids and their first position, gives logits."""
+    """Greedy search: the prompt at once, then token by token. `step` takes ids and their first position, gives logits.
+
+    A step at position 0 begins a new sequence.
+    """
     ids, past, found = prompt, 0, []
     for _ in range(count):
         token = int(step(ids, past)[0, -1].argmax())
@@ -80,12 +83,13 @@ def generate(step: Callable[[list[int], int], np.ndarray], prompt: list[int], co
 
 
 def main(make: Callable[[Decode], tuple[Callable[[list[int], int], np.ndarray], Callable[[], int]]]) -> None:
-    """Parse the command line, generate, and print the ids and the bytes that the last step copied."""
+    """Parse the command line; for each prompt, generate and print the ids and the bytes that the last step copied."""
     parser = argparse.ArgumentParser()
     parser.add_argument("artifact", type=Path)
-    parser.add_argument("--ids", default="1,5,9", help="the prompt's token ids")
+    parser.add_argument("--ids", action="append", help="a prompt's token ids; given again: the next prompt's")
     parser.add_argument("--max-new-tokens", type=int, default=16)
     options = parser.parse_args()
     step, copied = make(Decode(options.artifact))
-    found = generate(step, [int(i) for i in options.ids.split(",")], options.max_new_tokens)
-    print(json.dumps({"ids": found, "bytes_per_step": copied()}))
+    for ids in options.ids or ["1,5,9"]:
+        found = generate(step, [int(i) for i in ids.split(",")], options.max_new_tokens)
+        print(json.dumps({"ids": found, "bytes_per_step": copied()}))

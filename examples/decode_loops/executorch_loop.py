@@ -20,6 +20,9 @@ def make(graph: Decode) -> tuple[Callable[[list[int], int], np.ndarray], Callabl
 
     def step(ids: list[int], past: int) -> np.ndarray:
         nonlocal moved
+        if past == 0:
+            for tensor in state.values():
+                tensor.zero_()
         feeds = {port: torch.from_numpy(array) for port, array in graph.feeds(ids, past).items()}
         outputs = list(method.execute([state.get(t.name, feeds.get(t.port)) for t in graph.inputs]))
         moved = sum(t.nbytes for t in feeds.values())

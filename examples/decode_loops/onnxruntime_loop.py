@@ -20,6 +20,9 @@ def make(graph: Decode) -> tuple[Callable[[list[int], int], np.ndarray], Callabl
 
     def step(ids: list[int], past: int) -> np.ndarray:
         nonlocal moved
+        if past == 0:
+            for tensor, _ in graph.state:
+                state[tensor.name].update_inplace(graph.zeros(tensor))
         feeds = graph.feeds(ids, past)
         for port, array in feeds.items():
             binding.bind_cpu_input(port, array)

@@ -12,12 +12,13 @@ def make(graph: Decode) -> tuple[Callable[[list[int], int], np.ndarray], Callabl
     core = ov.Core()
     model = core.read_model(graph.file, graph.weights)
     request = core.compile_model(model, "CPU").create_infer_request()
-    request.reset_state()
     beams = {graph.options["stateful"]["beam_idx"]: np.zeros(1, np.int32)}
     moved = 0
 
     def step(ids: list[int], past: int) -> np.ndarray:
         nonlocal moved
+        if past == 0:
+            request.reset_state()
         feeds = {**graph.feeds(ids, past), **beams}
         logits = request.infer(feeds, share_inputs=True, share_outputs=True)["logits"]
         moved = sum(array.nbytes for array in feeds.values()) + logits.nbytes

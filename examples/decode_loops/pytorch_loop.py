@@ -35,6 +35,9 @@ def make(graph: Decode) -> tuple[Callable[[list[int], int], np.ndarray], Callabl
 
     def step(ids: list[int], past: int) -> np.ndarray:
         nonlocal moved
+        if past == 0:
+            for tensor in tensors:
+                tensor.zero_()
         feeds = {name: torch.from_numpy(array) for name, array in graph.feeds(ids, past).items()}
         with torch.no_grad():
             logits = run(**feeds, **{cache_name: cache}, **flags).logits

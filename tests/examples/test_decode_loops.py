@@ -20,7 +20,7 @@ KINDS = {
     "pytorch": (te.DynamoExporter, te.DynamoConfig(dynamic=True), STATIC),
     "executorch": (te.ExecutorchExporter, te.ExecutorchConfig(dynamic=True), STATIC),
 }
-PROMPT, COUNT = [7, 3, 99, 12, 5, 64, 8], 16
+PROMPTS, COUNT = ([7, 3, 99, 12, 5, 64, 8], [21, 4, 90]), 16
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -37,18 +37,19 @@ def test_loop(kind, tmp_path):
     )
     exported.save_pretrained(tmp_path / "artifact")
     command = [sys.executable, str(LOOPS / f"{kind}_loop.py"), str(tmp_path / "artifact")]
-    command += ["--ids", ",".join(map(str, PROMPT)), "--max-new-tokens", str(COUNT)]
+    command += [f"--ids={','.join(map(str, prompt))}" for prompt in PROMPTS] + ["--max-new-tokens", str(COUNT)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     run = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert run.returncode == 0, run.stderr[-3000:]
-    found = json.loads(run.stdout.splitlines()[-1])
+    found = [json.loads(line) for line in run.stdout.splitlines()[-len(PROMPTS) :]]
     import torch
 
     model.generation_config.eos_token_id = None  # the loops go on behind an end, and may find another one
-    wanted = model.generate(torch.tensor([PROMPT]), max_new_tokens=COUNT, do_sample=False)
-    assert found["ids"] == wanted[0, len(PROMPT) :].tolist()
+    for prompt, got in zip(PROMPTS, found, strict=True):  # the second one finds nothing of the first in the cache
+        wanted = model.generate(torch.tensor([prompt]), max_new_tokens=COUNT, do_sample=False)
+        assert got["ids"] == wanted[0, len(prompt) :].tolist()
     cache_bytes = 2 * 2 * 2 * 40 * 16 * 4  # layers, keys and values, heads, positions, head size, float32
     if kind == "executorch":
-        assert found["bytes_per_step"] >= cache_bytes
+        assert found[-1]["bytes_per_step"] >= cache_bytes
     else:
-        assert found["bytes_per_step"] < cache_bytes
+        assert found[-1]["bytes_per_step"] < cache_bytes

@@ -21,6 +21,7 @@ from ...trace.record import Traced
 from ..contract import Lowered
 from .config import DynamoConfig
 from .flat import flat_call
+from .lighter_steps import with_lighter_steps
 from .quantized import has_quantized_ops, with_fast_products
 
 WEIGHTS = "model.safetensors"
@@ -29,7 +30,7 @@ _TRACES = ("stack_trace", "nn_module_stack", "torch_fn", "source_fn_stack")
 
 def lower(traced: Traced, config: DynamoConfig) -> Lowered:
     """Hand the program on: weights of a checkpoint are mapped from its file already."""
-    program = with_fast_products(traced.program)
+    program = with_lighter_steps(with_fast_products(traced.program))
     options = {"aot_compile": config.aot_compile, **({"quantized_ops": True} if has_quantized_ops(program) else {})}
     return Lowered(spec=dataclasses.replace(traced.spec, options=options), program=program, weights=traced.weights)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import torch
@@ -10,6 +9,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from ...repair.inline import inline, substitute
+from .rewritten import rewritten
 
 _LINEAR = torch.ops.aten.linear.default
 _DEQUANTIZE = "quantized_decomposed.dequantize_per_channel.default"
@@ -32,20 +32,13 @@ def with_fast_products(program: ExportedProgram) -> ExportedProgram:
     fast = {node.name for node in program.graph.nodes if _is_fast(node, program)}
     if not fast:
         return program
-    made = copy.copy(program)
-    made._graph_module = copy.deepcopy(program.graph_module)
-    made._graph_signature = copy.deepcopy(program.graph_signature)
-    for old, new in zip(program.graph.nodes, made.graph.nodes, strict=True):
-        new.name = old.name  # a copy renames what shadows a builtin, the signature does not
-    with made.graph_module._set_replace_hook(made.graph_signature.get_replace_hook()):
+    with rewritten(program) as made:
         for node in list(made.graph.nodes):
             if node.name in fast:
                 inputs, weight, *bias = node.args
                 substitute(node, inline(node, _scaled_product, (inputs, *weight.args[:2], *bias), {}))
                 if not weight.users:
                     made.graph.erase_node(weight)
-    made.graph.lint()
-    made.graph_module.recompile()
     return made
 
 
