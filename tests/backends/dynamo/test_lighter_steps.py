@@ -22,7 +22,7 @@ def repeated(x: Tensor) -> Tensor:
 
 class Grouped(torch.nn.Module):
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-        return attention(q, repeated(k).to(q.dtype), repeated(v), attn_mask=mask)
+        return attention(q, repeated(k), repeated(v), attn_mask=mask)
 
 
 class Tiled(Grouped):
