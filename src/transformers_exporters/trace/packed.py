@@ -33,6 +33,16 @@ class Lengths(Sequence[Any]):
         return iter(self._numbers())
 
 
+def is_column(sections: Any) -> bool:
+    """Whether lengths are one tensor that stands for the length of each segment (`patches.sizes_of_images`)."""
+    return (
+        isinstance(sections, list | tuple)
+        and len(sections) == 1
+        and isinstance(sections[0], Tensor)
+        and sections[0].dim() == 1
+    )
+
+
 def segment_of(position: Tensor, lengths: Tensor) -> Tensor:
     """The index of the segment in which each position lies: int64, shape of `position` (1-D).
 

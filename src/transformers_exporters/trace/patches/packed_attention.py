@@ -11,7 +11,7 @@ from torch import SymInt, Tensor
 
 from ...workarounds import Workaround
 from ..calling import calling_code, calling_line
-from ..packed import Lengths, same_segment_mask
+from ..packed import Lengths, is_column, same_segment_mask
 from ..pieces import cut
 
 #: Lines that turn lengths into numbers only to attend to the pieces one by one.
@@ -42,6 +42,9 @@ def _tolist(original: Callable[..., Any]) -> Callable[..., Any]:
 def _split(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Any:
+        if is_column(split_size_or_sections):
+            lengths = split_size_or_sections[0]
+            split_size_or_sections = Lengths(lengths, lengths.tolist, masked=False)
         if not isinstance(split_size_or_sections, Lengths):
             return original(tensor, split_size_or_sections, dim)
         if not split_size_or_sections.masked:
