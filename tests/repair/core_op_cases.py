@@ -26,6 +26,12 @@ class Raw(str):
     __slots__ = ()
 
 
+class Fresh(str):
+    """The name of a tensor of which the op gets a copy: it writes into it."""
+
+    __slots__ = ()
+
+
 class Swapped(str):
     """The name of a tensor that the op wants with its first two axes swapped."""
 
@@ -534,6 +540,34 @@ FAMILIES: dict[str, Family] = {
             "fft_rfft.default": ("r", 5),
             "fft_irfft2.default": ("x", None, [1, 2]),
             "fft_hfft.default": ("r",),
+        },
+    ),
+    "random numbers": (
+        _fractions,
+        {
+            "rand.default": ([3, 2],),
+            "randn.default": ([3, 2],),
+            "rand_like.default": ("x",),
+            "randn_like.default": ("x",),
+            "randint.default": (5, [3]),
+            "randint.low": (2, 5, [3], Kw(dtype=torch.int32)),
+            "randint_like.default": ("x", 4),
+            "randint_like.low_dtype": ("x", 1, 4),
+            "randperm.default": (6,),
+            "bernoulli.default": ("x",),
+            "bernoulli.p": ("x", 0.3),
+            "bernoulli_.float": (Fresh("x"), 0.3),
+            "multinomial.default": ("x", 2),
+            "multinomial.default#with replacement": ("x", 7, True),
+            "normal.Tensor_float": ("x", 0.5),
+            "normal.float_Tensor": (0.5, "x"),
+            "normal.Tensor_Tensor": ("far", "x"),
+            "normal_.default": (Fresh("x"),),
+            "normal_functional.default": ("x", 1.0, 0.5),
+            "uniform.default": ("x", -1.0, 1.0),
+            "uniform_.default": (Fresh("x"), 0.0, 2.0),
+            "exponential.default": ("x",),
+            "exponential_.default": (Fresh("x"), 2.0),
         },
     ),
     "steps of a recurrent layer": (

@@ -45,6 +45,7 @@ _FAMILIES: dict[str, str] = {
         fill.Scalar fill.Tensor full full_like item lift_fresh_copy linspace meshgrid.indexing new_full new_ones new_zeros
         ones ones_like scalar_tensor to.device to.dtype to.dtype_layout type_as zeros zeros_like
     """,
+    "random numbers": "rand randn",
     "indexing": """
         embedding gather index.Tensor index_add index_copy index_put index_select masked_scatter nonzero scatter.src
         scatter.value scatter_add select_scatter slice_scatter
