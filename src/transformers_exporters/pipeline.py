@@ -20,6 +20,7 @@ from .hf.source import describe_source
 from .prepare.checkpoint import load_checkpoint
 from .prepare.flags import make_traceable, refuse_losses
 from .prepare.placeholders import placeholders
+from .prepare.plain_torch import plain_torch
 from .prepare.prepare import check_inputs, prepare
 from .prepare.record import Part
 from .prepare.split import Split, split_for_generation
@@ -42,7 +43,7 @@ def export_part(
     """Take one component through every stage but the last (saving)."""
     lower = backend.load("lower")
     quantizer = config.quantizer
-    with EXCLUSIVE:
+    with EXCLUSIVE, plain_torch(part.model):
         traced = trace_part(part, backend, config)
         traced = repair(traced, backend, config)
         data = calibration or Calibration((part.inputs,))

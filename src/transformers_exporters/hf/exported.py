@@ -89,8 +89,9 @@ class ExportedComponent:
         return run_stateful(self, inputs) if is_stateful(self.spec) else self.run(self.feeds(inputs))
 
     def feeds(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Nested inputs as checked tensors by input name."""
-        return check_feeds(self.spec, flatten_feeds(self.spec, inputs))
+        """Nested inputs, torch tensors or numpy arrays, as checked tensors by input name."""
+        feeds = flatten_feeds(self.spec, inputs)
+        return check_feeds(self.spec, {name: to_torch(value) for name, value in feeds.items()})
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """Run on checked torch tensors by name; outputs by name."""

@@ -38,6 +38,7 @@ def make_traceable(model: torch.nn.Module, experts: str | None) -> None:
         if model.training:
             _say_once("the model is in train mode; it is exported in eval mode")
         model.eval()
+    _leave_inference_mode(model)
     for module in model.modules():
         config = getattr(module, "config", None)
         implementation = getattr(config, "_attn_implementation", None)
@@ -48,6 +49,22 @@ def make_traceable(model: torch.nn.Module, experts: str | None) -> None:
         can_set = getattr(type(module), "_can_set_experts_implementation", None)
         if experts is not None and can_set is not None and can_set():
             module.set_experts_implementation(experts)  # type: ignore[operator]
+
+
+def _leave_inference_mode(model: torch.nn.Module) -> None:
+    """Tensors that were made in inference mode get twins over the same memory: a trace cannot set flags on the former."""
+    twins: dict[int, torch.Tensor] = {}
+    for module in model.modules():
+        for registry in (module._parameters, module._buffers):
+            for name, tensor in registry.items():
+                if tensor is None or not tensor.is_inference():
+                    continue
+                if id(tensor) not in twins:
+                    twin = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+                    twin.set_(tensor.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+                    parameter = isinstance(tensor, torch.nn.Parameter)
+                    twins[id(tensor)] = torch.nn.Parameter(twin, requires_grad=False) if parameter else twin
+                registry[name] = twins[id(tensor)]  # type: ignore[assignment]
 
 
 def _say_once(message: str) -> None:

@@ -13,6 +13,8 @@ import torch.utils._pytree as pytree
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .plain_torch import plain_torch
+
 logger = logging.getLogger(__name__)
 
 #: Parameters, and values for them.
@@ -27,7 +29,7 @@ def untouched(model: torch.nn.Module) -> Iterator[None]:
 
     Models change themselves in forward (a LongRoPE model swaps its frequencies, BigBird its attention, Qwen2-VL keeps
     position offsets), and an export changes switches on top. Parameters' values are not copied: what runs the eager model
-    holds `kept_weights` too. The random state of the CPU is restored.
+    holds `kept_weights` too. The random state of the CPU is restored. Meanwhile the model sees `plain_torch`.
     """
     modules = [(module, _shallow(vars(module))) for module in model.modules()]
     values = [(buffer, buffer.detach().clone()) for buffer in model.buffers() if buffer.device.type != "meta"]
@@ -35,7 +37,8 @@ def untouched(model: torch.nn.Module) -> Iterator[None]:
     requires_grad = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
     state = torch.get_rng_state()
     try:
-        yield
+        with plain_torch(model):
+            yield
     finally:
         torch.set_rng_state(state)
         for owner, attributes in [*modules, *configs]:
@@ -46,7 +49,8 @@ def untouched(model: torch.nn.Module) -> Iterator[None]:
                 if not torch.equal(buffer, value):
                     buffer.copy_(value)
         for parameter, flag in requires_grad:
-            parameter.requires_grad_(flag)
+            if parameter.requires_grad != flag:
+                parameter.requires_grad_(flag)
 
 
 @contextmanager

@@ -15,6 +15,11 @@ __all__ = ["OnnxSession", "open_session"]
 # State of up to this size is written beside its buffer and copied, unless the lowering proved that in place is safe.
 _SMALL_STATE = 4096
 
+_NO_KERNEL = (
+    ". Its providers have no kernel for an op in that type: a bfloat16 model needs a provider that computes in it"
+    " (CUDA), or an export of `model.float()` or `model.half()`."
+)
+
 
 def open_session(
     directory: Path,
@@ -63,7 +68,8 @@ def open_session(
     except ValueError as error:
         raise ConfigError(f"ONNX Runtime does not take these providers: {error}") from error
     except Exception as error:
-        raise ArtifactError(f"ONNX Runtime cannot open {graph.name}: {str(error).splitlines()[0]}") from error
+        advice = _NO_KERNEL if "NOT_IMPLEMENTED" in str(error) else ""
+        raise ArtifactError(f"ONNX Runtime cannot open {graph.name}: {str(error).splitlines()[0]}{advice}") from error
     for kind, tensors, ports in (
         ("input", component.inputs, engine.get_inputs()),
         ("output", component.outputs, engine.get_outputs()),
