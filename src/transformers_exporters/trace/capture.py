@@ -7,35 +7,31 @@ import importlib
 import inspect
 import logging
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-import sympy
 import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
 
-from ..artifact.spec import AxisRange, ComponentSpec, TensorSpec
-from ..artifact.structure import leaf_paths
+from ..artifact.spec import AxisRange
 from ..configs import ExportConfig
 from ..errors import TraceError
 from ..hf.pytrees import register_known_caches, register_objects_in
 from ..hf.replaced import replaced
-from ..prepare.axes import named_leaves
 from ..prepare.record import Prepared
 from ..prepare.resize import resize
 from ..prepare.untouched import put_back, written_weights
 from .assumptions import answered_from_sample, asks_for_values, forget_sample
-from .dims import Leaf, axis_ranges, name_symbols, request_shapes, shape_of
+from .describe import describe, sizes_of
+from .dims import request_shapes
+from .fixed_sums import with_fixed_sums
 from .larger_images import larger_images
 from .pieces import with_pieces
 from .ranges import prove_ranges, wrong_sizes
 from .read_only_weights import read_only_weights
 from .record import Traced
-from .structure import structure_of
-from .weights import weight_refs
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +62,9 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
     program, assumed = _export(prepared, config, shapes)
     if config.dynamic and config.dynamic_shapes is None and (larger := larger_images(program, prepared)) is not None:
         return capture(dataclasses.replace(prepared, inputs=larger), config, fired)
+    fixed = with_fixed_sums(program, prepared) if config.dynamic and config.dynamic_shapes is None else prepared
+    if fixed.static != prepared.static:
+        return capture(fixed, config, fired)
     read_only_weights(program)
     drop_trivial_guards(program)
     carry_example(program, prepared)
@@ -111,11 +110,6 @@ def row_major(inputs: Mapping[str, Any]) -> dict[str, Any]:
         lambda leaf: leaf.contiguous() if isinstance(leaf, torch.Tensor) else leaf, dict(inputs)
     )
     return ordered
-
-
-def sizes_of(kwargs: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
-    """The shape of every tensor in nested kwargs, by leaf path."""
-    return {path: tuple(value.shape) for path, value in named_leaves(kwargs) if isinstance(value, torch.Tensor)}
 
 
 def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[ExportedProgram, list[str]]:
@@ -245,92 +239,3 @@ def carry_example(program: ExportedProgram, prepared: Prepared) -> None:
     """Let the program carry the caller's own inputs, not the traced sizes: a saved `.pt2` offers its cache as a template."""
     if pytree.tree_structure(dict(prepared.original)) == pytree.tree_structure(dict(prepared.inputs)):
         program.example_inputs = ((), dict(prepared.original))
-
-
-def describe(
-    program: ExportedProgram, prepared: Prepared, fired: Mapping[str, int], *, explicit: bool = False
-) -> Traced:
-    """Read the border of a traced program: names, dtypes, axes (with the caller's bounds if `explicit`), structures."""
-    call = program.call_spec
-    assert call.in_spec is not None and call.out_spec is not None
-    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
-    in_paths = _spec_paths(call.in_spec.children()[1])
-    out_paths = _spec_paths(call.out_spec)
-    user_inputs = [s.arg for s in program.graph_signature.input_specs if s.kind == InputKind.USER_INPUT]
-    user_outputs = [s.arg for s in program.graph_signature.output_specs if s.kind == OutputKind.USER_OUTPUT]
-    given = sizes_of(prepared.original)
-    leaves: dict[str, Leaf] = {
-        arg.name: Leaf(path, prepared.axes.get(path, ()), given.get(path, ()))
-        for arg, path in zip(user_inputs, in_paths, strict=True)
-    }
-    names = name_symbols(program, leaves)
-    in_tensors, in_leaves = _tensors(user_inputs, in_paths, values, names)
-    out_tensors, out_leaves = _tensors(user_outputs, out_paths, values, names)
-    both = {name for name, *_ in in_tensors} & {name for name, *_ in out_tensors}
-    spec = ComponentSpec(
-        name=prepared.name,
-        inputs=tuple(TensorSpec(n, f"input.{n}" if n in both else n, d, s) for n, d, s in in_tensors),
-        outputs=tuple(TensorSpec(n, f"output.{n}" if n in both else n, d, s) for n, d, s in out_tensors),
-        axes=axis_ranges(program, names, explicit=explicit),
-        input_structure=structure_of(call.in_spec.children()[1], in_leaves),
-        output_structure=structure_of(call.out_spec, out_leaves),
-        state=state_pairs([n for n, *_ in in_tensors], [n for n, *_ in out_tensors]),
-        constants={p: leaf[0] for p, leaf in zip(in_paths, in_leaves, strict=True) if isinstance(leaf, tuple)},
-    )
-    samples = {
-        path: value
-        for path, value in zip(in_paths, pytree.tree_leaves(dict(prepared.inputs)), strict=True)
-        if isinstance(value, torch.Tensor)
-    }
-    return Traced(
-        spec=spec, program=program, weights=weight_refs(program), symbols=names, fired=dict(fired), samples=samples
-    )
-
-
-_CACHE_ARGUMENTS = ("cache", "past_key_values", "cache_params")
-
-
-def state_pairs(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Pairs (input, output) of the same cache tensor; the argument's name may differ from the output's field."""
-
-    def inner(path: str) -> str | None:
-        head, _, rest = path.partition(".")
-        return rest if head in _CACHE_ARGUMENTS and rest else None
-
-    by_inner = {inner(path): path for path in outputs}
-    return tuple((path, by_inner[inner(path)]) for path in inputs if inner(path) and inner(path) in by_inner)
-
-
-def _spec_paths(spec: pytree.TreeSpec) -> list[str]:
-    """Leaf paths of a spec, in order."""
-    tree = structure_of(spec, list(range(spec.num_leaves)))
-    return [path for _, path in sorted(leaf_paths(tree))]
-
-
-def _tensors(
-    args: list[Any], paths: list[str], values: Mapping[str, Any], names: Mapping[str, str]
-) -> tuple[list[tuple[str, str, Any]], list[Any]]:
-    tensors: list[tuple[str, str, Any]] = []
-    leaves: list[Any] = []
-    for arg, path in zip(args, paths, strict=True):
-        value = values.get(getattr(arg, "name", ""))
-        if isinstance(value, torch.Tensor):
-            leaves.append(len(tensors))
-            tensors.append((path, str(value.dtype).removeprefix("torch."), shape_of(value, names)))
-        else:
-            constant = getattr(arg, "value", None)
-            leaves.append((plain_number(constant),))
-    return tensors, leaves
-
-
-def plain_number(constant: Any) -> Any:
-    """A number that torch's shape algebra holds as its own, as Python's."""
-    if not isinstance(constant, sympy.Basic):
-        return constant
-    return (
-        bool(constant)
-        if constant in (sympy.true, sympy.false)
-        else int(constant)
-        if constant.is_integer
-        else float(constant)
-    )
