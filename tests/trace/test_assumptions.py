@@ -88,3 +88,23 @@ def test_a_question_inside_of_an_assertion_is_not_asserted_again() -> None:
     torch.testing.assert_close(exported(**inputs), model(**inputs))
     other = {"pixels": torch.randn(40, 3), "size": torch.tensor([10, 4])}
     torch.testing.assert_close(exported(**other), model(**other))
+
+
+class RowByRow(torch.nn.Module):
+    """Reads a list of as many numbers as there are marked tokens."""
+
+    def forward(self, values: torch.Tensor, marked: torch.Tensor) -> torch.Tensor:
+        found = [number for number in marked[0][marked[0] > 0].tolist() if number == 2]
+        return values * 2 if found else values + 1
+
+
+def test_the_callers_own_inputs_are_never_refused() -> None:
+    """The trace's sizes are others, and with them the length of the list: then it is made at the caller's."""
+    model = RowByRow().eval()
+    inputs = {"values": torch.randn(2, 3), "marked": torch.ones(2, 3, dtype=torch.int64)}
+    exported = te.DynamoExporter().export_model(model, inputs, te.DynamoConfig(dynamic=True))
+    torch.testing.assert_close(exported(**inputs), model(**inputs))
+    for length in (2, 5):
+        other = {"values": torch.randn(2, length), "marked": torch.ones(2, length, dtype=torch.int64)}
+        with pytest.raises(te.InputError, match="take another way"):
+            exported(**other)

@@ -8,9 +8,10 @@ and asserts its answer (`_assert`; `repair.assumed_output` says what engines wit
 
 from __future__ import annotations
 
+import copy
 import logging
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from torch._functorch import config as functorch_config
+from torch._guards import detect_fake_mode
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.export import ExportedProgram
+from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, get_proxy_mode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..prepare.record import Prepared
@@ -61,21 +64,33 @@ def answered_from_sample(component: str) -> Iterator[list[str]]:
             nodes.pop()
 
     asserting: list[Any] = []
+    recording: list[ProxyTorchDispatchMode] = []
+    record = ProxyTorchDispatchMode.__torch_dispatch__
+
+    def record_op(self: ProxyTorchDispatchMode, *args: Any, **kwargs: Any) -> Any:
+        recording.append(self)
+        try:
+            return record(self, *args, **kwargs)
+        finally:
+            recording.pop()
 
     def note(self: ShapeEnv, question: Any, answer: Any) -> None:
         if asserting:  # an assertion computes with the sample too, and may ask the same question again
             return
         line = _model_line()
         found.setdefault(line, f"{question} is {answer}")
-        if nodes:
+        # The yes-or-no questions of kernels are about shapes that are like others (none, one, contiguous).
+        if nodes and (get_proxy_mode() is not None or not nodes[-1].is_bool()):
             asserting.append(nodes[-1])
             try:
-                _assert(nodes[-1], answer, line)
+                with _recorded(recording):
+                    _assert(nodes[-1], answer, line)
             finally:
                 asserting.clear()
 
     with (
         _replaced(ShapeEnv, "evaluate_sym_node", evaluate_node),
+        _replaced(ProxyTorchDispatchMode, "__torch_dispatch__", record_op),
         _replaced(ShapeEnv, "_log_real_tensor_propagation", note),
         _replaced(FakeTensorMode, "_maybe_infer_fake_kernel_from_pytree_out", _accepted),
         _only_errors(_TORCH_LOGS),
@@ -90,6 +105,25 @@ def answered_from_sample(component: str) -> Iterator[list[str]]:
             component,
             "; ".join(assumed),
         )
+
+
+@contextmanager
+def _recorded(recording: list[ProxyTorchDispatchMode]) -> Iterator[None]:
+    """While held, ops become nodes of the graph, also where an op asks while it is recorded itself.
+
+    The kernel of `unbind` asks for the number of its results, where nothing is recorded. What an op's shape function says
+    to that is not the caller's concern: then the question is listed, and not asserted.
+    """
+    fake = detect_fake_mode()
+    if get_proxy_mode() is not None or not recording or fake is None:
+        yield
+        return
+    bindings: Any = torch._C
+    with fake, recording[-1], bindings._SetExcludeDispatchKeyGuard(bindings.DispatchKey.PreDispatch, False):
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - as in `accepts`
+            logger.debug("a question inside of an op cannot be asserted: %s", error)
 
 
 def _assert(node: Any, answer: Any, line: str) -> None:
@@ -141,6 +175,17 @@ def forget_sample(program: ExportedProgram) -> ExportedProgram:
                 value.fake_mode.propagate_real_tensors = False
                 value.real_tensor = None
     return program
+
+
+def accepts(program: ExportedProgram, inputs: Mapping[str, Any]) -> bool:
+    """Whether what a program assumes holds for these inputs: its sample may have had other sizes, and other answers."""
+    try:
+        with torch.no_grad():
+            program.module(check_guards=False)(**copy.deepcopy(dict(inputs)))
+    except Exception as error:  # noqa: BLE001 - an assertion, or whatever an op says about sizes that are not the sample's
+        logger.debug("the program refuses the given inputs: %s", error)
+        return False
+    return True
 
 
 def _accepted(self: FakeTensorMode, op: Any, fake_in: Any, real_in: Any, fake_out: Any, real_out: Any) -> Any:

@@ -23,7 +23,7 @@ from ..hf.replaced import replaced
 from ..prepare.record import Prepared
 from ..prepare.resize import resize
 from ..prepare.untouched import put_back, written_weights
-from .assumptions import answered_from_sample, asks_for_values, forget_sample
+from .assumptions import accepts, answered_from_sample, asks_for_values, forget_sample
 from .describe import describe, sizes_of
 from .dims import request_shapes
 from .fixed_sums import with_fixed_sums
@@ -62,6 +62,8 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
     program, assumed = _export(prepared, config, shapes)
     if config.dynamic and config.dynamic_shapes is None and (larger := larger_images(program, prepared)) is not None:
         return capture(dataclasses.replace(prepared, inputs=larger), config, fired)
+    if assumed and sizes_of(prepared.inputs) != sizes_of(prepared.original) and not accepts(program, prepared.original):
+        return capture(dataclasses.replace(prepared, inputs=prepared.original), config, fired)
     fixed = with_fixed_sums(program, prepared) if config.dynamic and config.dynamic_shapes is None else prepared
     if fixed.static != prepared.static:
         return capture(fixed, config, fired)

@@ -45,8 +45,9 @@ class DynamoSession:
         try:
             with torch.no_grad():
                 outputs = self._call(flat)
-        except RuntimeError as error:
-            if MARK in str(error):
+        except (RuntimeError, IndexError) as error:
+            # A list that was as long as the sample's is read before the assertion about its length.
+            if MARK in str(error) or (isinstance(error, IndexError) and self.spec.options.get("assumed")):
                 raise broken(self.spec) from error
             raise
         return {
