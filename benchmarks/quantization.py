@@ -9,7 +9,8 @@ Adventures in Wonderland, Lewis Carroll, 1865; public domain), in windows of 256
 likely next token is the same, and the mean Kullback-Leibler divergence KL(float32 ‖ quantized) of the next token's distribution
 in nats. Speed is decoded tokens a second, one sequence; the recipes of a format take turns. MiniLM: the smallest cosine
 similarity of the mean-pooled embeddings of the text's paragraphs, for every quantizer that each format has. `float32` is the
-export without a quantizer. A row that FILE holds is measured again only with `--again`, together with its whole format.
+export without a quantizer; what a recipe is compared with is of the same run. A row that FILE holds is measured again only
+with `--again`.
 `--render` writes docs/quantization-results.md from FILE.
 """
 
@@ -182,12 +183,14 @@ def speed(checkpoint: Path, directory: Path, tokens: int, threads: int) -> dict[
         return {"per_second": tokens / (time.perf_counter() - start)}
 
 
-def run_format(checkpoint: Path, model: str, format: str, given: argparse.Namespace, reference: Path) -> list[Any]:
-    """All recipes of one format; a recipe that fails gives a row with its error."""
+def run_format(
+    checkpoint: Path, model: str, format: str, recipes: list[str], given: argparse.Namespace, reference: Path
+) -> list[Any]:
+    """These recipes of one format; a recipe that fails gives a row with its error."""
     generation = MODELS[model][1]
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        for recipe in (BASELINE, *given.recipes.split(","), *(() if generation else OTHERS[format])):
+        for recipe in recipes:
             row: dict[str, Any] = {"model": model, "format": format, "recipe": recipe, "per_second": []}
             directory = Path(scratch) / recipe
             try:
@@ -256,7 +259,8 @@ def _table(rows: list[dict[str, Any]], columns: dict[str, Callable[[dict[str, An
     """A line for each row; one that failed says so."""
     yield f"| format | recipe | {' | '.join(columns)} |"
     yield "|---|---|" + "---:|" * len(columns)
-    for row in rows:
+    order = list(dict.fromkeys(row["format"] for row in rows))
+    for row in sorted(rows, key=lambda row: order.index(row["format"])):
         cells = (
             [cell(row) for cell in columns.values()] if "failed" not in row else ["failed", *[""] * (len(columns) - 1)]
         )
@@ -282,19 +286,24 @@ def main() -> None:
     held = json.loads(Path(given.json).read_text())["cases"] if Path(given.json).exists() else []
     for model in given.models.split(","):
         make, generation = MODELS[model]
-        formats = [f for f in given.formats.split(",") if given.again or (model, f) not in _pairs(held)]
         checkpoint = Path(in_child(lambda make=make: {"path": str(make())})["path"])
         with tempfile.TemporaryDirectory() as scratch:
             reference = Path(scratch) / ("reference.npy" if generation else "reference.npz")
             in_child(functools.partial(save_reference, checkpoint, reference, generation=generation))
-            for format in formats:
-                rows = run_format(checkpoint, model, format, given, reference)
-                held = [row for row in held if (row["model"], row["format"]) != (model, format)] + rows
+            for format in given.formats.split(","):
+                wanted = [BASELINE, *given.recipes.split(","), *(() if generation else OTHERS[format])]
+                missing = [r for r in wanted if given.again or (model, format, r) not in map(_key, held)]
+                if not missing:
+                    continue
+                recipes = [BASELINE, *(recipe for recipe in missing if recipe != BASELINE)]
+                rows = run_format(checkpoint, model, format, recipes, given, reference)
+                measured = {_key(row): row for row in rows if row["recipe"] in missing}
+                held = [measured.pop(_key(row), row) for row in held] + list(measured.values())
                 write_report(given.json, held, {})
 
 
-def _pairs(rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
-    return {(row["model"], row["format"]) for row in rows}
+def _key(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["model"], row["format"], row["recipe"]
 
 
 if __name__ == "__main__":
