@@ -32,3 +32,32 @@ def test_a_graph_of_more_windows_holds_for_one_and_for_many() -> None:
     assert exported["model"].spec.inputs[0].shape[2:] == ("height", "width")
     for given in (inputs, images(128, 128), images(49, 131), images(300, 20)):
         torch.testing.assert_close(exported(**given), model(**given))
+
+
+class Stubborn(Windows):
+    """Windows that take images of one size only."""
+
+    def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+        if max(pixel_values.shape[-2:]) > WINDOW:
+            raise ValueError("too large")
+        return super().forward(pixel_values)
+
+
+def test_a_trace_is_ended_early_where_a_larger_one_is_needed(monkeypatch) -> None:
+    export, ended = torch.export.export, []
+
+    def counted(*args, **kwargs):
+        ended.append("early")
+        program = export(*args, **kwargs)
+        ended[-1] = "complete"
+        return program
+
+    monkeypatch.setattr(torch.export, "export", counted)
+    te.DynamoExporter().export(Windows().eval(), images(64, 64), te.DynamoConfig(dynamic=True))
+    assert ended[:2] == ["early", "complete"]
+
+
+def test_a_model_that_refuses_larger_images_is_traced_with_its_own() -> None:
+    model, inputs = Stubborn().eval(), images(64, 64)
+    exported = te.DynamoExporter().export_model(model, inputs, te.DynamoConfig(dynamic=True))
+    torch.testing.assert_close(exported(**inputs), model(**inputs))

@@ -27,7 +27,7 @@ from .assumptions import accepts, answered_from_sample, asks_for_values, forget_
 from .describe import describe, sizes_of
 from .dims import request_shapes
 from .fixed_sums import with_fixed_sums
-from .larger_images import larger_images
+from .larger_images import SingleInImage, has_single, larger_images, stopped_at_single
 from .pieces import with_pieces
 from .ranges import prove_ranges, wrong_sizes
 from .read_only_weights import read_only_weights
@@ -59,9 +59,13 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         shapes = complete_shapes(config.dynamic_shapes, prepared.inputs)
     elif config.dynamic:
         shapes = request_shapes(prepared)
-    program, assumed = _export(prepared, config, shapes)
-    if config.dynamic and config.dynamic_shapes is None and (larger := larger_images(program, prepared)) is not None:
-        return capture(dataclasses.replace(prepared, inputs=larger), config, fired)
+    if config.dynamic and config.dynamic_shapes is None:
+        found = _export_or_larger(prepared, config, shapes)
+        if isinstance(found, Mapping):
+            return capture(dataclasses.replace(prepared, inputs=found), config, fired)
+        program, assumed = found
+    else:
+        program, assumed = _export(prepared, config, shapes)
     if assumed and sizes_of(prepared.inputs) != sizes_of(prepared.original) and not accepts(program, prepared.original):
         return capture(dataclasses.replace(prepared, inputs=prepared.original), config, fired)
     fixed = with_fixed_sums(program, prepared) if config.dynamic and config.dynamic_shapes is None else prepared
@@ -112,6 +116,18 @@ def row_major(inputs: Mapping[str, Any]) -> dict[str, Any]:
         lambda leaf: leaf.contiguous() if isinstance(leaf, torch.Tensor) else leaf, dict(inputs)
     )
     return ordered
+
+
+def _export_or_larger(
+    prepared: Prepared, config: ExportConfig, shapes: Any
+) -> tuple[ExportedProgram, list[str]] | Mapping[str, Any]:
+    """As `_export`; or inputs with larger images, where the program would be right only for small ones."""
+    try:
+        with stopped_at_single(prepared):
+            found = _export(prepared, config, shapes)
+    except SingleInImage:
+        return larger_images(prepared) or _export(prepared, config, shapes)
+    return (larger_images(prepared) if has_single(found[0], prepared) else None) or found
 
 
 def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[ExportedProgram, list[str]]:

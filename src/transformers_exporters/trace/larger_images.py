@@ -2,17 +2,21 @@
 
 torch.export makes a constant of every axis of size 1, also of one inside of the model: an image that is a single window
 (Swin), a single crop or a single cell leaves a graph without windows, which is wrong for images of two. The guards of the
-program say so.
+program say so. Most are known early in a trace, which then need not be finished: that of Grounding DINO takes 30 s.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import sympy
 from torch.export import ExportedProgram
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.functions import FloorDiv
 
 from ..prepare.record import Prepared
 from ..prepare.resize import axis_size, resize
@@ -26,31 +30,76 @@ _SINGLE = re.compile(r"//.*== 1$")
 _INPUT = re.compile(r"L((?:\['\w+'\]|\[\d+\])+)\.size\(\)\[(\d+)\]")
 
 
-def larger_images(program: ExportedProgram, prepared: Prepared) -> Mapping[str, Any] | None:
-    """Inputs with images larger by the caller's, if the program is right only for images with one of something.
+class SingleInImage(BaseException):
+    """Ends a trace in which something came out once. Not an `Exception`: modelling code catches those."""
+
+
+@contextmanager
+def stopped_at_single(prepared: Prepared) -> Iterator[None]:
+    """While held, a trace ends at the first guard that is right only for images with one of something.
 
     Args:
-        program: As traced, with all its guards.
+        prepared: What is traced. With larger images than the caller's, or without images, no trace is stopped.
+
+    Raises:
+        SingleInImage: In the trace.
+    """
+    if _wanted(prepared) is None:
+        yield
+        return
+    log = ShapeEnv._log_guard
+
+    def log_guard(self: ShapeEnv, prefix: str, g: Any, *args: Any, **kwargs: Any) -> None:
+        log(self, prefix, g, *args, **kwargs)
+        if prefix == "eval" and _is_single(self, g, prepared):
+            raise SingleInImage
+
+    ShapeEnv._log_guard = log_guard  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        ShapeEnv._log_guard = log  # type: ignore[method-assign]
+
+
+def has_single(program: ExportedProgram, prepared: Prepared) -> bool:
+    """Whether a program, as traced and with all its guards, is right only for images with one of something."""
+    return any(_SINGLE.search(guard) and _is_about_images(guard, prepared) for guard in program._guards_code)
+
+
+def larger_images(prepared: Prepared) -> Mapping[str, Any] | None:
+    """Inputs with images larger by the caller's.
+
+    Args:
         prepared: What was traced. Its model runs here, in eager mode.
 
     Returns:
-        The inputs to trace with, or None: nothing came out once, or larger images were traced already.
+        The inputs to trace with, or None: the model refuses them, or larger images were traced already.
     """
-    if not any(_is_about_images(guard, prepared) for guard in program._guards_code):
+    if (wanted := _wanted(prepared)) is None:
         return None
-    sizes = {name: axis_size(prepared.inputs, prepared.axes, name) for name in _IMAGE}
-    own = {name: axis_size(prepared.original, prepared.axes, name) for name in _IMAGE}
-    wanted = {name: size + by for name in _IMAGE if (size := sizes[name]) and (by := own[name]) and size <= 2 * by}
     inputs = resize(prepared.inputs, prepared.axes, wanted)
-    if len(wanted) < len(_IMAGE) or not runs(prepared.model, inputs):
+    if not runs(prepared.model, inputs):
         return None
     logger.debug("%s: something is there once in the traced images; tracing with %s", prepared.name, wanted)
     return inputs
 
 
-def _is_about_images(guard: str, prepared: Prepared) -> bool:
-    if not _SINGLE.search(guard):
+def _wanted(prepared: Prepared) -> dict[str, int] | None:
+    sizes = {name: axis_size(prepared.inputs, prepared.axes, name) for name in _IMAGE}
+    own = {name: axis_size(prepared.original, prepared.axes, name) for name in _IMAGE}
+    wanted = {name: size + by for name in _IMAGE if (size := sizes[name]) and (by := own[name]) and size <= 2 * by}
+    return wanted if len(wanted) == len(_IMAGE) else None
+
+
+def _is_single(shape_env: ShapeEnv, guard: Any, prepared: Prepared) -> bool:
+    """As `_SINGLE` and `_is_about_images` say of a guard's code."""
+    if not isinstance(guard, sympy.Eq) or guard.rhs != 1 or not guard.lhs.atoms(FloorDiv):
         return False
+    sources = [shape_env.var_to_sources.get(symbol) for symbol in guard.lhs.free_symbols]
+    return all(names and _is_about_images(names[0].name, prepared) for names in sources)
+
+
+def _is_about_images(guard: str, prepared: Prepared) -> bool:
     axes = []
     for path, dim in _INPUT.findall(guard):
         names = prepared.axes.get(".".join(re.findall(r"\w+", path)), ())
