@@ -36,6 +36,9 @@ FLOORS = (
     (1, 0.0, 2, 2),
 )
 
+#: torch's limit of a size that is data (the count of a `nonzero`): as good as none.
+_ANY = 2**40
+
 #: Bytes that the intermediate values of a graph may take at its bounds, those that live at the same time. The Python
 #: runtime touches every page of its memory when it loads a method (measured: 4 GB take 16 s and 4 GB of RSS, executorch 1.5.1).
 MOST_MEMORY = 2**29
@@ -62,7 +65,7 @@ def choose_bounds(
         if names.get(symbol) in spec.axes:
             limits[symbol] = spec.axes[names[symbol]].maximum
         else:
-            limits[symbol] = int(known.upper) if isinstance(known.upper, sympy.Integer) else None
+            limits[symbol] = int(known.upper) if isinstance(known.upper, sympy.Integer) and known.upper < _ANY else None
     bounds: dict[sympy.Symbol, int] = {}
     floors: list[dict[sympy.Symbol, int]] = [{} for _ in FLOORS]
     for symbol, limit in limits.items():

@@ -11,10 +11,11 @@ FIX = "backends.executorch.fixes.nonzero_rows"
 
 
 class Places(torch.nn.Module):
-    def forward(self, x: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, x: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """x [6, 2], m bool [n, 6]."""
-        places = torch.nonzero(m)
-        return places, x[places[:, 1]] * 2
+        places, (rows, columns) = torch.nonzero(m), torch.where(m)
+        (line,) = torch.where(m.any(1))
+        return places, x[places[:, 1]] * 2, rows + columns, line + 1, torch.argwhere(m) * 2
 
 
 def case(n: int) -> dict[str, torch.Tensor]:
