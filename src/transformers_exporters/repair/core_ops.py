@@ -54,7 +54,7 @@ _FAMILIES: dict[str, str] = {
         addmm baddbmm bmm einsum linear matmul mm mv scaled_dot_product_attention
     """,
     "convolution and pooling": """
-        adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d conv1d conv1d.padding conv2d conv2d.padding conv3d
+        avg_pool1d avg_pool2d conv1d conv1d.padding conv2d conv2d.padding conv3d
         conv_transpose1d conv_transpose2d.input convolution glu max_pool1d max_pool2d max_pool2d_with_indices
     """,
     "resizing": """

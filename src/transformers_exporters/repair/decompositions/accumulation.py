@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -62,6 +63,36 @@ def scatter_reduce(
     return torch.where(touched, result, own).movedim(-1, dim)
 
 
+def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each whole number is there, up to the largest: the size of the result is data."""
+    least = torch.full([1], minlength - 1, dtype=x.dtype, device=x.device)
+    count: Any = (torch.cat([x, least]).amax(0) + 1).item()
+    torch._check_is_size(count)
+    if weights is None:
+        return torch.zeros([count], dtype=torch.int64, device=x.device).scatter_add(0, x, torch.ones_like(x))
+    weights = weights if weights.dtype == torch.float32 else weights.double()
+    return torch.zeros([count], dtype=weights.dtype, device=x.device).scatter_add(0, x, weights)
+
+
+def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """How many elements are in each of `bins` equal parts of [min, max]; the last part includes `max`."""
+    flat = x.flatten()
+    low, high = (flat.amin(0), flat.amax(0)) if min == max else (flat.new_full([], min), flat.new_full([], max))
+    low, high = torch.where(low == high, low - 1, low), torch.where(low == high, high + 1, high)
+    place = ((flat - low) * bins / (high - low)).floor().clamp(0, bins - 1).to(torch.int64)
+    inside = ((flat >= low) & (flat <= high)).to(x.dtype)
+    return torch.zeros([bins], dtype=x.dtype, device=x.device).scatter_add(0, place, inside)
+
+
+def index_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """Each row reduces the rows of `source` whose index names it."""
+    axis = dim % source.dim()
+    rows = index.reshape([-1 if place == axis else 1 for place in range(source.dim())]).expand(source.shape)
+    return scatter_reduce(x, axis, rows, source, reduce, include_self=include_self)
+
+
 _NEUTRAL = {
     "sum": lambda dtype: 0,
     "mean": lambda dtype: 0,
@@ -71,8 +102,11 @@ _NEUTRAL = {
 }
 
 RULES = {
+    "aten.bincount.default": bincount,
     "aten.cummax.default": cummax,
     "aten.cummin.default": cummin,
     "aten.cumprod.default": cumprod,
+    "aten.histc.default": histc,
+    "aten.index_reduce.default": index_reduce,
     "aten.scatter_reduce.two": scatter_reduce,
 }

@@ -1,4 +1,4 @@
-"""Average pooling whose window is larger than the image, or whose result has a given size."""
+"""Average pooling whose window is larger than the image."""
 
 from __future__ import annotations
 
@@ -57,25 +57,4 @@ def _pair(value: Any) -> list[int]:
     return values * 2 if len(values) == 1 else values
 
 
-def _adaptive(call: Call) -> Output:
-    """Averages over windows that cover the last axes evenly."""
-    value, size = call["self"], call["output_size"]
-    sizes = [int(n) for n in (size if isinstance(size, list | tuple) else [size])]
-    rank, spatial = call.traced("self").dim(), len(sizes)
-    if all(n == 1 for n in sizes):
-        return ops.reduce_mean(value, constant(list(range(rank - spatial, rank)), Type.i64), True).output(0)
-    if rank == spatial + 2:
-        return ops.adaptive_avg_pool(value, constant(sizes, Type.i64)).output(0)
-    first = constant([0], Type.i64)
-    pooled = ops.adaptive_avg_pool(ops.unsqueeze(value, first), constant(sizes, Type.i64))
-    return ops.squeeze(pooled, first).output(0)
-
-
-TRANSLATIONS = {
-    "aten.avg_pool2d.default": _avg_pool2d,
-    "aten.adaptive_avg_pool1d.default": _adaptive,
-    "aten.adaptive_avg_pool2d.default": _adaptive,
-    "aten._adaptive_avg_pool2d.default": _adaptive,
-    "aten.adaptive_avg_pool3d.default": _adaptive,
-    "aten._adaptive_avg_pool3d.default": _adaptive,
-}
+TRANSLATIONS = {"aten.avg_pool2d.default": _avg_pool2d}
