@@ -32,6 +32,12 @@ class Fresh(str):
     __slots__ = ()
 
 
+class Complex(str):
+    """The name of a tensor of pairs that the op wants as complex numbers."""
+
+    __slots__ = ()
+
+
 class Swapped(str):
     """The name of a tensor that the op wants with its first two axes swapped."""
 
@@ -130,6 +136,7 @@ def _matrices(n: int) -> dict[str, torch.Tensor]:
         "turned": _spread(-1.0, 1.1, n, 2, 4, 6),
         "v": _spread(-1.1, 1.0, n, 2, 6, 4),
         "mask": _spread(-1.0, 1.0, n, 1, 3, 6) > -0.5,
+        "square": _spread(-0.4, 0.4, n, 5, 5) + 2 * torch.eye(5),
     }
 
 
@@ -150,6 +157,7 @@ def _images(n: int) -> dict[str, torch.Tensor]:
         "bias": _spread(-0.5, 0.5, 6),
         "grid": _spread(-0.9, 0.9, n, 5, 6, 2),
         "theta": _spread(-0.9, 0.9, 2, 2, 3),
+        "columns": _spread(-1.0, 1.0, n, 12, 20),
     }
 
 
@@ -179,6 +187,9 @@ def _pairs(n: int) -> dict[str, torch.Tensor]:
         "y": _spread(-1.0, 1.1, n, 6, 2),
         "r": _spread(0.5, 1.0, n, 6),
         "i": _spread(-1.0, 1.0, n, 6),
+        "signal": _spread(-1.0, 1.0, n, 14),
+        "spectrum": _spread(-1.0, 1.0, n, 5, 6, 2),
+        "window": _spread(0.3, 1.0, 8),
     }
 
 
@@ -187,6 +198,10 @@ def _steps(n: int) -> dict[str, torch.Tensor]:
         "x": _spread(-2.0, 2.0, n, 4, 5),
         "h": _spread(-1.0, 1.0, n, 2, 2),
         "c": _spread(-0.9, 0.8, n, 2, 2),
+        "row": _spread(-2.0, 2.0, n, 5),
+        "state": _spread(-0.9, 0.8, n, 2),
+        **{f"{name}g": _spread(-0.5, 0.6, shape[0] * 3 // 4, *shape[1:]) for name, shape in _GATES.items()},
+        **{f"{name}r": _spread(-0.5, 0.6, shape[0] // 4, *shape[1:]) for name, shape in _GATES.items()},
         **{f"{name}{way}": _spread(-0.5, 0.6, *shape) for way in "ab" for name, shape in _GATES.items()},
     }
 
@@ -199,10 +214,15 @@ FAMILIES: dict[str, Family] = {
         _fractions,
         _each(
             "acos asin atan atanh ceil cos cosh erf exp exp2 expm1 floor log log10 log1p log2 neg reciprocal round rsqrt "
-            "sigmoid sin sinh sqrt square tan tanh trunc asinh frac fix special_exp2",
+            "sigmoid sin sinh sqrt square tan tanh trunc asinh frac fix special_exp2 signbit",
             "x",
         )
-        | {"pow.Tensor_Scalar": ("x", 2.5), "pow.Scalar": (2.0, "x"), "acosh.default": ("far",)},
+        | {
+            "round.decimals": ("x", Kw(decimals=1)),
+            "pow.Tensor_Scalar": ("x", 2.5),
+            "pow.Scalar": (2.0, "x"),
+            "acosh.default": ("far",),
+        },
     ),
     "functions of signed numbers": (
         _signed,
@@ -236,7 +256,7 @@ FAMILIES: dict[str, Family] = {
     "two tensors": (
         _two,
         _each(
-            "add.Tensor sub.Tensor mul.Tensor div.Tensor maximum minimum atan2 eq.Tensor ne.Tensor lt.Tensor le.Tensor "
+            "add.Tensor sub.Tensor mul.Tensor div.Tensor maximum minimum atan2 hypot copysign.Tensor eq.Tensor ne.Tensor lt.Tensor le.Tensor "
             "gt.Tensor ge.Tensor remainder.Tensor fmod.Tensor floor_divide clamp_min.Tensor clamp_max.Tensor",
             "x",
             "y",
@@ -334,6 +354,11 @@ FAMILIES: dict[str, Family] = {
             "logsumexp.default": ("x", [2]),
             "cumsum.default": ("x", 1),
             "cumprod.default": ("y", 1),
+            "logcumsumexp.default": ("x", 1),
+            "kthvalue.default": ("x", 2, 1),
+            "kthvalue.default#of the last axis": ("x", 3, -1, True),
+            "median.dim": ("x", 1),
+            "median.default": ("x",),
             "cummax.default": ("x", 1),
             "cummin.default": ("steps", -1),
             "softmax.int": ("x", -1),
@@ -471,6 +496,8 @@ FAMILIES: dict[str, Family] = {
             "einsum.default": (Raw("nij,njk->nik"), ["s", "t"]),
             "scaled_dot_product_attention.default": ("q", "k", "v", "mask"),
             "mv.default": ("a", "z"),
+            "linalg_solve_triangular.default": ("square", "square", Kw(upper=True, unitriangular=True)),
+            "linalg_solve_triangular.default#from the right": ("square", "u", Kw(upper=False, left=False)),
             "_cdist_forward.default": ("s", "s2", 2.0, None),
         },
     ),
@@ -518,6 +545,7 @@ FAMILIES: dict[str, Family] = {
             "grid_sampler.default": ("x", "grid", 0, 0, False),
             "pixel_shuffle.default": ("x", 2),
             "pixel_unshuffle.default": ("x", 2),
+            "col2im.default": ("columns", [6, 5], [2, 3], [1, 1], [1, 1], [2, 1]),
             "im2col.default": ("x", [2, 2], [1, 1], [0, 0], [2, 2]),
             "reflection_pad2d.default": ("x", [1, 2, 1, 0]),
             "replication_pad2d.default": ("x", [1, 2, 1, 0]),
@@ -558,6 +586,11 @@ FAMILIES: dict[str, Family] = {
             "fft_rfft.default": ("r", 5),
             "fft_irfft2.default": ("x", None, [1, 2]),
             "fft_hfft.default": ("r",),
+            "stft.default": ("signal", 8, 2, 8, "window", Kw(return_complex=True)),
+            "stft.default#of a short window": ("signal", 8, 3, 5, None, True, Kw(return_complex=False)),
+            "stft.center": ("signal", 8, 2, 8, "window", Kw(return_complex=True)),
+            "istft.default": (Complex("spectrum"), 8, 2, 8, "window"),
+            "istft.default#of a length": (Complex("spectrum"), 8, 3, 8, None, True, True, None, 15),
         },
     ),
     "random numbers": (
@@ -591,12 +624,15 @@ FAMILIES: dict[str, Family] = {
     "steps of a recurrent layer": (
         _steps,
         {
+            "gru_cell.default": ("row", "state", "wig", "whg", "big", "bhg"),
+            "lstm_cell.default": ("row", ["state", "state"], "wia", "wha", "bia", "bha"),
+            "rnn_tanh_cell.default": ("row", "state", "wir", "whr"),
             "lstm.input": (
                 "x",
                 [Swapped("h"), Swapped("c")],
                 [f"{name}{way}" for way in "ab" for name in _GATES],
                 *(True, 1, 0.0, False, True, True),  # biases, layers, dropout, train, bidirectional, batch first
-            )
+            ),
         },
     ),
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from repair.core_op_cases import FAMILIES, Calls, Fresh, Kw, Raw, Swapped
+from repair.core_op_cases import FAMILIES, Calls, Complex, Fresh, Kw, Raw, Swapped
 
 import transformers_exporters as te
 from transformers_exporters.repair.core_ops import CORE_OPS
@@ -38,6 +38,8 @@ class Ops(torch.nn.Module):
                 return str(argument)
             if isinstance(argument, Fresh):
                 return tensors[argument].clone()
+            if isinstance(argument, Complex):
+                return torch.view_as_complex(tensors[argument])
             if isinstance(argument, Swapped):
                 return tensors[argument].transpose(0, 1)
             if isinstance(argument, str):

@@ -76,7 +76,8 @@ def _is_complex(node: Node) -> bool:
 
 def _is_composite(node: Node) -> bool:
     """Whether a node is a transform that is short for others (`fft_fftn`); even of real tensors it makes complex ones."""
-    return isinstance(node.target, torch._ops.OpOverload) and node.target.name().startswith("aten::fft_")
+    name = node.target.name() if isinstance(node.target, torch._ops.OpOverload) else ""
+    return name.startswith(("aten::fft_", "aten::stft", "aten::istft"))
 
 
 def _weight(program: ExportedProgram, node: Node, name: str, weights: dict[str, WeightRef]) -> Pair:

@@ -164,6 +164,7 @@ _RULES: dict[Any, Callable[..., Any]] = {
     _aten._conj.default: lambda x: Pair(x.real.clone(), -x.imaginary),
     _aten.conj_physical.default: lambda x: Pair(x.real.clone(), -x.imaginary),
     _aten.abs.default: lambda x: torch.sqrt(x.real * x.real + x.imaginary * x.imaginary),
+    _aten.sym_size.int: lambda x, axis: x.real.shape[axis],
     _aten.angle.default: lambda x: torch.atan2(x.imaginary, x.real),
     _aten.exp.default: _exponential,
     _aten._fft_r2c.default: lambda *args: Pair(*r2c(*args)),

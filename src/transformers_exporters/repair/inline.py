@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import detect_fake_mode
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -57,7 +58,8 @@ def trace(node: Node, function: Callable[..., Any], args: Sequence[Any], kwargs:
     # A comparison of sizes in a decomposition (such as the checks of group_norm) must not pin the symbols that the rest of
     # the graph is written in: BiT's batch became the traced one.
     quiet = mode.shape_env.suppress_guards() if mode.shape_env is not None else contextlib.nullcontext()
-    with torch.no_grad(), mode, quiet:
+    # Some C++ kernels (unfold, pad) cannot take open sizes; the Python dispatcher knows others.
+    with torch.no_grad(), mode, quiet, enable_python_dispatcher():
         body = make_fx(run, tracing_mode="real")(*values)
     if any(str(inner.target).startswith(("prims.", "aten.as_strided")) for inner in body.graph.nodes):
         raise CannotInline(f"{node.target}: its decomposition is about memory or torch's primitives")

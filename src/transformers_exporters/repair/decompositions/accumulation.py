@@ -17,6 +17,14 @@ def cumprod(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     return torch.where(upto, last.unsqueeze(-2), 1).prod(-1).movedim(-1, dim)
 
 
+def logcumsumexp(x: Tensor, dim: int) -> Tensor:
+    """Logarithms of sums of exponentials up to each place: quadratic in the axis, and without an overflow."""
+    last = x.movedim(dim, -1)
+    index = torch.arange(last.shape[-1], device=x.device)
+    upto = index.unsqueeze(0) <= index.unsqueeze(1)
+    return torch.where(upto, last.unsqueeze(-2), torch.finfo(x.dtype).min).logsumexp(-1).movedim(-1, dim)
+
+
 def cummax(x: Tensor, dim: int) -> list[Tensor]:
     """The largest element up to each place, and where it is (the last of equal ones): quadratic in the axis."""
     return _running(x, dim, Tensor.argmax)
@@ -108,5 +116,6 @@ RULES = {
     "aten.cumprod.default": cumprod,
     "aten.histc.default": histc,
     "aten.index_reduce.default": index_reduce,
+    "aten.logcumsumexp.default": logcumsumexp,
     "aten.scatter_reduce.two": scatter_reduce,
 }

@@ -38,7 +38,33 @@ def shift_right(x: Tensor, bits: int) -> Tensor:
     return torch.div(x, 2**bits, rounding_mode="floor")
 
 
+def hypot(x: Tensor, y: Tensor) -> Tensor:
+    """The root of the sum of two squares."""
+    return torch.sqrt(x * x + y * y)
+
+
+def round_decimals(x: Tensor, *, decimals: int) -> Tensor:
+    """Rounded to a number of decimal places."""
+    scale = 10.0 ** abs(decimals)
+    return torch.round(x * scale) / scale if decimals >= 0 else torch.round(x / scale) * scale
+
+
+def signbit(x: Tensor) -> Tensor:
+    """Whether a number is below zero; -0.0 is not, here."""
+    return x < 0
+
+
+def copysign(x: Tensor, y: Tensor) -> Tensor:
+    """The size of one with the sign of the other."""
+    size = torch.abs(x)
+    return torch.where(y < 0, -size, size)
+
+
 RULES = {
+    "aten.hypot.default": hypot,
+    "aten.round.decimals": round_decimals,
+    "aten.signbit.default": signbit,
+    "aten.copysign.Tensor": copysign,
     "aten.exp2.default": exp2,
     "aten.special_exp2.default": exp2,
     "aten.trunc.default": trunc,

@@ -1,4 +1,4 @@
-"""An LSTM of a fixed number of steps, step by step."""
+"""Recurrent layers: single steps, and an LSTM of a fixed number of them, step by step."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
 
 def lstm(
@@ -39,4 +40,42 @@ def lstm(
     return outputs, torch.stack(hidden), torch.stack(cell)
 
 
-RULES = {"aten.lstm.input": lstm}
+def gru_cell(
+    x: Tensor, hidden: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor | None = None, b_h: Tensor | None = None
+) -> Tensor:
+    """One step of a GRU."""
+    reset, update, new = linear(x, w_x, b_x).chunk(3, -1)
+    reset_h, update_h, new_h = linear(hidden, w_h, b_h).chunk(3, -1)
+    keep = torch.sigmoid(update + update_h)
+    candidate = torch.tanh(new + torch.sigmoid(reset + reset_h) * new_h)
+    return candidate + keep * (hidden - candidate)
+
+
+def lstm_cell(
+    x: Tensor,
+    hx: Sequence[Tensor],
+    w_x: Tensor,
+    w_h: Tensor,
+    b_x: Tensor | None = None,
+    b_h: Tensor | None = None,
+) -> list[Tensor]:
+    """One step of an LSTM: the new hidden and cell states."""
+    gates = linear(x, w_x, b_x) + linear(hx[0], w_h, b_h)
+    enter, forget, cell, leave = gates.chunk(4, -1)
+    state = torch.sigmoid(forget) * hx[1] + torch.sigmoid(enter) * torch.tanh(cell)
+    return [torch.sigmoid(leave) * torch.tanh(state), state]
+
+
+def tanh_cell(
+    x: Tensor, hidden: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor | None = None, b_h: Tensor | None = None
+) -> Tensor:
+    """One step of a plain recurrent layer."""
+    return torch.tanh(linear(x, w_x, b_x) + linear(hidden, w_h, b_h))
+
+
+RULES: dict[str, Any] = {
+    "aten.lstm.input": lstm,
+    "aten.gru_cell.default": gru_cell,
+    "aten.lstm_cell.default": lstm_cell,
+    "aten.rnn_tanh_cell.default": tanh_cell,
+}

@@ -67,11 +67,30 @@ def isin(x: Tensor, values: Tensor, *, assume_unique: bool = False, invert: bool
     return ~found if invert else found
 
 
+def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> list[Tensor]:
+    """The k-th smallest element along an axis, and where it is."""
+    values, places = (found.narrow(dim, k - 1, 1) for found in torch.topk(x, k, dim, largest=False))
+    return [values, places] if keepdim else [values.squeeze(dim), places.squeeze(dim)]
+
+
+def median(x: Tensor, dim: int, keepdim: bool = False) -> list[Tensor]:
+    """The element in the middle, the lower one of two, and where it is."""
+    return kthvalue(x, (x.shape[dim] + 1) // 2, dim, keepdim)
+
+
+def median_of_all(x: Tensor) -> Tensor:
+    """The median of a tensor's elements."""
+    return median(x.flatten(), 0)[0]
+
+
 RULES: dict[str, Any] = {
     "aten.sort.default": sort,
     "aten.sort.stable": sort_stable,
     "aten.argsort.default": argsort,
     "aten.argsort.stable": argsort_stable,
+    "aten.kthvalue.default": kthvalue,
+    "aten.median.dim": median,
+    "aten.median.default": median_of_all,
     "aten.searchsorted.Tensor": searchsorted,
     "aten.bucketize.Tensor": bucketize,
     "aten.isin.Tensor_Tensor": isin,
