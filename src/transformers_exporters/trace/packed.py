@@ -34,7 +34,7 @@ class Lengths(Sequence[Any]):
 
 
 def is_column(sections: Any) -> bool:
-    """Whether lengths are one tensor that stands for the length of each segment (`patches.sizes_of_images`)."""
+    """Whether lengths are one tensor that stands for the length of each segment (`patches.rows_of_batch`)."""
     return (
         isinstance(sections, list | tuple)
         and len(sections) == 1

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers import CLIPVisionConfig, LlamaConfig, LlavaNextConfig, LlavaNextModel
+
+ID = "trace.patches.anyres_images"
+
+
+class Features(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        vision = CLIPVisionConfig(
+            hidden_size=16,
+            intermediate_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            image_size=16,
+            patch_size=4,
+        )
+        text = LlamaConfig(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2, vocab_size=9)
+        grids = [[16, 32], [32, 16], [32, 32], [48, 16]]
+        self.model = LlavaNextModel(
+            LlavaNextConfig(vision_config=vision, text_config=text, image_grid_pinpoints=grids)
+        ).eval()
+
+    def forward(self, pixel_values, image_sizes):
+        return torch.cat(self.model.get_image_features(pixel_values, image_sizes, return_dict=True).pooler_output)
+
+
+def inputs(*sizes: tuple[int, int]) -> dict[str, torch.Tensor]:
+    g = torch.Generator().manual_seed(len(sizes))
+    return {"pixel_values": torch.randn(len(sizes), 5, 3, 16, 16, generator=g), "image_sizes": torch.tensor(sizes)}
+
+
+@pytest.mark.xfail(strict=True, reason="the loop over images fixes their number")
+def test_needed(runs_like):
+    runs_like(Features(), inputs((30, 20), (16, 40)), [inputs((9, 9), (60, 16), (31, 33))], without=[ID])
+
+
+def test_works(runs_like):
+    """Other numbers of images, whose tiles are 1 by 2, 2 by 1, 2 by 2 and 3 by 1."""
+    runs_like(Features(), inputs((30, 20), (16, 40)), [inputs((9, 9), (60, 16), (31, 33)), inputs((10, 70))])
+
+
+def test_tiles_that_are_packed(runs_like):
+    """Pictures of all images, one after the other, as some processors give them."""
+    flat = [
+        {"pixel_values": torch.randn(tiles, 3, 16, 16), "image_sizes": torch.tensor(sizes)}
+        for tiles, sizes in ((8, ((30, 30), (16, 40))), (3, ((10, 70),)))
+    ]
+    runs_like(Features(), flat[0], flat[1:])
