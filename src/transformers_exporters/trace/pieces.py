@@ -15,6 +15,7 @@ from torch import SymInt, Tensor
 from ..hf.pieces import Pieces
 from .calling import calling_line
 from .packed import Lengths
+from .repeated import Repeated, concatenated
 
 #: A list of pieces, each laid out as rows. What that does to the pieces it does to the whole.
 _ROWS = re.compile(r"(\w+)\.reshape\(-1, \1\.shape\[-1\]\) for \1 in [\w.]+\.split\(")
@@ -51,13 +52,15 @@ class _EachPiece:
 
 
 def joined(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """`torch.cat` that puts pieces together by leaving them uncut."""
+    """`torch.cat` that puts pieces together by leaving them uncut, and repeats a tensor that is to be there many times."""
 
     @functools.wraps(original)
     def cat(tensors: Any, *args: Any, **kwargs: Any) -> Tensor:
+        dim = kwargs.get("dim", args[0] if args else 0)
+        if isinstance(tensors, Repeated) and kwargs.keys() <= {"dim"}:
+            return concatenated(tensors, dim)
         if not isinstance(tensors, Pieces):
             return original(tensors, *args, **kwargs)
-        dim = kwargs.get("dim", args[0] if args else 0)
         if dim in (0, -tensors.packed.dim()) and kwargs.keys() <= {"dim"} and len(args) <= 1:
             whole: Tensor = tensors.packed
             return whole

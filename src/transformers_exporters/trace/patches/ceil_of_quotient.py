@@ -10,6 +10,7 @@ from torch import SymFloat, SymInt
 
 from ...workarounds import Workaround
 from ..quotients import divided, rounded_up, scaled
+from ..repeated import repeated
 
 
 def in_integers(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,6 +31,8 @@ def _divide(original: Callable[..., Any]) -> Callable[..., Any]:
 def _multiply(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def multiply(self: SymInt, other: Any) -> Any:
+        if isinstance(other, list):  # asked before the list repeats itself; see `patches.repeated_tensors`
+            return repeated(self, other)
         return scaled(original(self, other), self, other)
 
     return multiply

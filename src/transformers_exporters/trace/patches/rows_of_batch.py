@@ -1,7 +1,7 @@
 """Comprehensions over a batch that do the same to each row: done once to all rows.
 
 `[height * width for height, width in image_sizes]` is one tensor for all images, instead of one number for each;
-`[row.flatten(0, 1) for row in batch]` is the flat batch.
+`[row.flatten(0, 1) for row in batch]` is the flat batch; `[row[-count:] for row in series]` is the end of all series.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from ..calling import calling_code, calling_line
 _LENGTHS = re.compile(r"(= \[.*|^\s*)for (\w+), (\w+) in [\w.]+\]?$")
 #: A list of rows, each made flat; the function puts them together.
 _FLAT = re.compile(r"= \[(\w+)\.flatten\(0, 1\) for \1 in ")
+#: The ends of time series, which `_preprocess` makes equally long (`patches.equal_series`).
+_ENDS = re.compile(r"= \[(\w+)\[-\w+:\] for \1 in ")
 
 
 def rows(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,6 +34,8 @@ def rows(original: Callable[..., Any]) -> Callable[..., Any]:
                 return iter([self.unbind(1)])  # heights and widths
             if self.dim() > 2 and "cat" in called and _FLAT.search(line):
                 return iter([self.flatten(0, 1)])
+            if self.dim() == 2 and "_preprocess" in called and _ENDS.search(line):
+                return iter([self.T])  # time first, as in one series
         iterator: Iterator[Any] = original(self)
         return iterator
 
@@ -40,7 +44,7 @@ def rows(original: Callable[..., Any]) -> Callable[..., Any]:
 
 WORKAROUND = Workaround(
     reason="A list with an item for each row of a batch fixes the batch: lengths of packed images (LightOnOCR, Emu3), features "
-    "of videos (LLaVA-NeXT-Video).",
+    "of videos (LLaVA-NeXT-Video), time series (TimesFM).",
     upstream="none: Python asks a list for its length, so torch has no other answer",
     targets=("torch._subclasses.fake_tensor:FakeTensor.__iter__",),
     apply=rows,
