@@ -17,18 +17,18 @@ class Repeated(Sequence[Any]):
 
     Attributes:
         tensor: The item.
-        count: How many there are.
+        number: How many there are.
     """
 
-    def __init__(self, tensor: Tensor, count: SymInt) -> None:
+    def __init__(self, tensor: Tensor, number: SymInt) -> None:
         self.tensor = tensor
-        self.count = count
+        self.number = number
 
     def _items(self) -> list[Tensor]:
-        return [self.tensor] * int(self.count)
+        return [self.tensor] * int(self.number)
 
     def __len__(self) -> int:
-        return int(self.count)
+        return int(self.number)
 
     def __getitem__(self, index: Any) -> Any:
         return self._items()[index]
@@ -52,7 +52,7 @@ def concatenated(tensors: Repeated, dim: int = 0) -> Tensor:
     """`torch.cat` of a repeated tensor."""
     x = tensors.tensor
     counts: list[Any] = [1] * x.dim()
-    counts[dim] = tensors.count
+    counts[dim] = tensors.number
     return x.repeat(counts)
 
 
@@ -68,6 +68,6 @@ def stacked(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if joining:
             return concatenated(tensors, dim)
         x = tensors.tensor.unsqueeze(dim)
-        return x.expand(*(tensors.count if i == dim % x.dim() else -1 for i in range(x.dim())))
+        return x.expand(*(tensors.number if i == dim % x.dim() else -1 for i in range(x.dim())))
 
     return join

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...workarounds import Workaround
 from ..repeated import stacked
 
-
 WORKAROUND = Workaround(
     reason="A list times a size fixes the size: a tensor is repeated by `torch.concat([x] * x.shape[0])` (TimesFM).",
     upstream="none: Python asks a size for a number when a list is repeated, so torch has no other answer",
