@@ -93,12 +93,26 @@ def insert(node: Node, body: GraphModule, args: Sequence[Any], kwargs: Mapping[s
 def substitute(node: Node, result: Any) -> None:
     """Let `result`, a node or a list of them, take the place of `node` and of the picks from its results."""
     if isinstance(result, Node):
-        result.meta["val"] = node.meta["val"]
+        _take_value(result, node)
         node.replace_all_uses_with(result)
     else:
         for user in list(node.users):
             piece = result[user.args[1]]
-            piece.meta["val"] = user.meta["val"]
+            _take_value(piece, user)
             user.replace_all_uses_with(piece)
             node.graph.erase_node(user)
     node.graph.erase_node(node)
+
+
+def _take_value(made: Node, node: Node) -> None:
+    """Let a result keep the traced value that it replaces. A size that is data was traced anew: it is noted which it was."""
+    new, old = made.meta.get("val"), node.meta["val"]
+    if isinstance(new, torch.Tensor) and isinstance(old, torch.Tensor):
+        same = zip(map(_symbol, old.shape), map(_symbol, new.shape), strict=False)
+        made.meta["same_sizes"] = {a: b for a, b in same if a is not None and b is not None and a != b}
+    made.meta["val"] = old
+
+
+def _symbol(size: Any) -> Any:
+    """The symbol that a size is; None for a number or arithmetic."""
+    return size.node.expr if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol else None

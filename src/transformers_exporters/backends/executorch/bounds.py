@@ -13,7 +13,9 @@ from torch.export import ExportedProgram
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from ...artifact.spec import ComponentSpec
+from .counts import counts_of
 from .planned_memory import Memory
+from .upper_sizes import largest_size
 
 #: Bounds of axes for which the caller states none, by the start of their name; any other axis gets `DEFAULT_SIZE`.
 DEFAULTS = {"batch": 16, "height": 512, "width": 512, "samples": 160_000, "frames": 3000}
@@ -78,11 +80,14 @@ def choose_bounds(
         bounds[symbol] = bound
         for floor, row in zip(floors, FLOORS, strict=True):
             floor[symbol] = bound if explicit and limit == bound else min(max(_default(name, *row), traced), bound)
-    memory = Memory(program)
+    counts = counts_of(program)
+    memory = Memory(program, counts)
     for floor in floors:
         while memory.needed(bounds) > MOST_MEMORY and _halve(bounds, memory, floor, names):
             pass
-    return bounds
+    ranges = {symbol: ValueRanges(sympy.Integer(0), sympy.Integer(bound)) for symbol, bound in bounds.items()}
+    most = {symbol: largest_size(count, ranges) for symbol, count in counts.items() if symbol in bounds}
+    return bounds | {symbol: size for symbol, size in most.items() if size is not None}
 
 
 def _halve(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -20,11 +21,19 @@ Shape = tuple[sympy.Expr, ...]
 
 
 class Memory:
-    """The values of a graph and when they are alive. Views count as copies: few of them are free in ExecuTorch."""
+    """The values of a graph and when they are alive. Views count as copies: few of them are free in ExecuTorch.
 
-    def __init__(self, program: ExportedProgram) -> None:
+    Args:
+        program: The graph.
+        counts: Sizes that are data, in those that bound them.
+    """
+
+    def __init__(
+        self, program: ExportedProgram, counts: Mapping[sympy.Symbol, sympy.Expr] = MappingProxyType({})
+    ) -> None:
         nodes = [node for node in program.graph.nodes if node.op != "output"]
-        self._made = [_shapes(node) if node.op == "call_function" or _is_dynamic(node) else [] for node in nodes]
+        made = [_shapes(node) if node.op == "call_function" or _is_dynamic(node) else [] for node in nodes]
+        self._made = [[tuple(size.xreplace(counts) for size in shape) for shape in shapes] for shapes in made]
         self._known: dict[tuple[Any, ...], int] = {}
         last = {source: at for at, node in enumerate(nodes) for source in node.all_input_nodes}
         for source in program.graph.output_node().all_input_nodes:

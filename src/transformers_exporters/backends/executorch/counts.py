@@ -1,0 +1,50 @@
+"""How large a size can be that is data: a count of places is at most the number of places."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import sympy
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+
+_aten = torch.ops.aten
+_OF_ARGUMENT = {_aten.nonzero.default: 0, _aten.masked_select.default: 1}
+
+
+def counts_of(program: ExportedProgram) -> dict[sympy.Symbol, sympy.Expr]:
+    """The largest value of each size that counts where a mask holds, in the sizes of the mask."""
+    found: dict[sympy.Symbol, sympy.Expr] = {}
+    for node in program.graph.nodes:
+        mask = _mask(node)
+        if mask is None:
+            continue
+        sizes = [size.node.expr for size in node.meta["val"].shape if isinstance(size, torch.SymInt)]
+        for symbol in sizes:
+            if isinstance(symbol, sympy.Symbol) and symbol not in found and not _of(mask).has(symbol):
+                found[symbol] = _of(mask).xreplace(found)
+    for node in program.graph.nodes:
+        for old, new in node.meta.get("same_sizes", {}).items():
+            if new in found:
+                found.setdefault(old, found[new])
+    return found
+
+
+def _mask(node: Node) -> torch.Tensor | None:
+    """What a node counts the places of; None if it counts nothing."""
+    source: Any = None
+    if node.target in _OF_ARGUMENT:
+        source = node.args[_OF_ARGUMENT[node.target]]
+    elif node.target is _aten.index.Tensor:
+        masks = [index for index in node.args[1] if index is not None and index.meta["val"].dtype == torch.bool]
+        source = masks[0] if len(masks) == 1 else None
+    return source.meta["val"] if source is not None else None
+
+
+def _of(mask: torch.Tensor) -> sympy.Expr:
+    return math.prod(
+        (size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size) for size in mask.shape),
+        start=sympy.Integer(1),
+    )

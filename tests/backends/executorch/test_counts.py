@@ -1,0 +1,24 @@
+"""Counts of places: as many as there are fit into the planned memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+class Chosen(torch.nn.Module):
+    def forward(self, input_features: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """input_features float32 [batch, frames, 4], mask bool [batch, frames]."""
+        return input_features[mask] + 1, torch.where(mask)[1] * 2, torch.masked_select(input_features[..., 0], mask)
+
+
+def case(batch: int, frames: int) -> dict[str, torch.Tensor]:
+    values = torch.arange(4.0 * batch * frames).reshape(batch, frames, 4)
+    return {"input_features": values, "mask": torch.ones(batch, frames, dtype=torch.bool)}
+
+
+def test_every_place_can_be_chosen(export: Any) -> None:
+    exported = export(Chosen(), case(2, 5))
+    for batch, frames in ((2, 5), (3, 7), (4, 700)):
+        assert exported.error(**case(batch, frames)) == 0
