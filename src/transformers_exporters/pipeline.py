@@ -30,6 +30,7 @@ from .quantize.contract import Calibration
 from .repair.passes import repair
 from .trace.capture import capture
 from .trace.record import Traced
+from .trace.uncached import uncached
 from .workarounds import Patching, collect
 
 __all__ = ["export_model", "export_part", "load_checkpoint", "trace_part"]
@@ -70,6 +71,7 @@ def trace_part(part: Part, backend: Backend, config: ExportConfig) -> Traced:
     patches = collect(_TRACE_PATCHES) + (collect(backend.patches) if backend.patches else ())
     with (
         Patching(patches, part.model, config.disabled_workarounds) as patching,
+        uncached(part.model),
         untouched(part.model),
         placeholders(part.model),
         full_windows() if part.full_windows else nullcontext(),
