@@ -33,6 +33,8 @@ _JOINT = (("height", "width"),)
 _SMALL = (1, 2, 3, 4, 8, 16, 32)
 # Above this, trying a size would cost more than the knowledge is worth.
 _LARGEST_TRIAL = 4096
+# From here on a trial has two rows: Doge's tiny model takes 10 GB for seven rows of 4097 tokens.
+_FEW_ROWS = 512
 _RELATIVE_TOLERANCE = 1e-3
 
 
@@ -102,6 +104,8 @@ def _widen(traced: Traced, prepared: Prepared, narrow: Mapping[str, AxisRange]) 
 
 def _same(traced: Traced, prepared: Prepared, sizes: Mapping[str, int]) -> bool | None:
     """Whether the program computes what the model computes at these sizes; None where the model itself refuses."""
+    if max(sizes.values()) >= _FEW_ROWS and "batch" in traced.spec.axes and "batch" not in prepared.static:
+        sizes = {"batch": max(2, traced.spec.axes["batch"].minimum), **sizes}
     logger.debug("%s: trying %s", prepared.name, dict(sizes))
     return _agrees(traced, prepared, resize(prepared.inputs, prepared.axes, _with_parts(prepared, sizes)))
 
