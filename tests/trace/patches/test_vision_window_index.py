@@ -8,13 +8,10 @@ ID = "trace.patches.vision_window_index"
 
 
 class Order(torch.nn.Module):
-    """The order of the tokens, and the window of every patch (how the boundaries are listed does not matter)."""
+    """The order of the tokens, and the boundaries of the windows."""
 
     def forward(self, grid):
-        index, ends = modeling_qwen2_5_vl.get_vision_window_index(grid, 2, 16, 4)
-        patch = torch.arange(index.shape[0] * 4)
-        last = torch.where(ends[None, :] <= patch[:, None], ends[None, :], 0).amax(1)
-        return index, last.long()
+        return modeling_qwen2_5_vl.get_vision_window_index(grid, 2, 16, 4)
 
 
 def inputs(*grid: tuple[int, int, int]) -> dict[str, torch.Tensor]:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import SymInt, Tensor
+from torch.fx.experimental.symbolic_shapes import has_free_unbacked_symbols
 
 from ...workarounds import Workaround
 from ..calling import calling_code, calling_line
@@ -64,6 +66,8 @@ def _get_interface(original: Callable[..., Any]) -> Callable[..., Any]:
         def masked(module: Any, query: Tensor, key: Tensor, value: Tensor, *rest: Any, **options: Any) -> Any:
             lengths = getattr(query, "_packed_lengths", None)
             if lengths is not None and not rest and options.get("attention_mask") is None:
+                if has_free_unbacked_symbols(query.shape[2]):
+                    torch._check(query.shape[2] > 1)  # asked of every attention, although only a causal one differs
                 options["attention_mask"] = same_segment_mask(query.shape[2], lengths, query.dtype)
             return attention(module, query, key, value, *rest, **options)
 

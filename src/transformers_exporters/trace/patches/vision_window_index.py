@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn import functional as F
 
 from ...workarounds import Workaround
@@ -16,10 +15,7 @@ from ..packed import locate_patches
 
 
 def window_index(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`get_vision_window_index`: merged tokens sorted by window, and the boundaries of the windows in patches.
-
-    Boundaries are repeated (one a token) where the model lists each once: a window of length 0 changes nothing.
-    """
+    """`get_vision_window_index`: merged tokens sorted by window, and the boundaries of the windows in patches."""
 
     @functools.wraps(original)
     def index(
@@ -29,23 +25,21 @@ def window_index(original: Callable[..., Any]) -> Callable[..., Any]:
         patch_size: int,
         kwargs: dict[str, Any] | None = None,
     ) -> tuple[Tensor, Tensor]:
-        if not torch.compiler.is_exporting() and not isinstance(grid_thw, FakeTensor):
-            # Windows of length 0 are nothing to a mask; the model's own attention, tried before the trace, splits by them.
-            return original(grid_thw, spatial_merge_size, window_size, patch_size, kwargs=kwargs)
         given = [(kwargs or {}).pop(name, None) for name in ("window_index", "cu_window_seqlens")]
         if given[0] is not None and given[1] is not None:
             return given[0], given[1]
         size = window_size // spatial_merge_size // patch_size
         merged = grid_thw // torch.tensor([1, spatial_merge_size, spatial_merge_size], device=grid_thw.device)
         tokens = locate_patches(merged, 1)
-        across, down = tokens.width // size + 1, tokens.height // size + 1
-        windows = merged[:, 0] * (merged[:, 1] // size + 1) * (merged[:, 2] // size + 1)
+        across, down = (tokens.width + size - 1) // size, (tokens.height + size - 1) // size
+        windows = merged[:, 0] * ((merged[:, 1] + size - 1) // size) * ((merged[:, 2] + size - 1) // size)
         first = (windows.cumsum(0) - windows).index_select(0, tokens.image)
         window = first + (tokens.frame * down + tokens.row // size) * across + tokens.column // size
         position = torch.arange(window.shape[0], device=window.device)
         # The key is unique, so that the sort need not be stable.
         order = torch.argsort(window * window.shape[0] + position)
-        ends = (window.unsqueeze(0) <= window.index_select(0, order).unsqueeze(1)).sum(1) * spatial_merge_size**2
+        number = torch.arange(windows.sum().item(), device=window.device)
+        ends = (window.unsqueeze(0) <= number.unsqueeze(1)).sum(1) * spatial_merge_size**2
         return order, F.pad(ends, (1, 0)).to(torch.int32)
 
     return index
