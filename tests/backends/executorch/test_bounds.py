@@ -68,3 +68,21 @@ def test_symbols_of_one_axis_have_one_bound(export: Any) -> None:
     assert batch < 16
     full = torch.ones(batch, 3, dtype=torch.int64)
     assert exported.error(input_ids=full, attention_mask=full) == 0
+
+
+def test_what_is_computed_from_weights_alone_is_no_reason_to_lower_a_bound() -> None:
+    """Float weights that a quantized graph computes from its integers first."""
+
+    class Rounded(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.codes = torch.nn.Buffer(torch.ones(1000, 4, dtype=torch.int8))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            weight = self.codes.to(torch.float32) * 0.1
+            return x @ weight[:4]
+
+    length = torch.export.Dim("length", max=1000)
+    program = torch.export.export(Rounded(), (torch.ones(5, 4),), dynamic_shapes=({0: length},))
+    (symbol,) = program.range_constraints
+    assert Memory(program).needed({symbol: 10}) == 2 * 10 * 4 * 4

@@ -32,7 +32,9 @@ class Memory:
         self, program: ExportedProgram, counts: Mapping[sympy.Symbol, sympy.Expr] = MappingProxyType({})
     ) -> None:
         nodes = [node for node in program.graph.nodes if node.op != "output"]
-        made = [_shapes(node) if node.op == "call_function" or _is_dynamic(node) else [] for node in nodes]
+        fixed = _of_weights(program)
+        computed = [node.op == "call_function" and node not in fixed for node in nodes]
+        made = [_shapes(n) if own or _is_dynamic(n) else [] for n, own in zip(nodes, computed, strict=True)]
         self._made = [[tuple(size.xreplace(counts) for size in shape) for shape in shapes] for shapes in made]
         self._known: dict[tuple[Any, ...], int] = {}
         last = {source: at for at, node in enumerate(nodes) for source in node.all_input_nodes}
@@ -68,6 +70,21 @@ class Memory:
             ranges = {symbol: ValueRanges(sympy.Integer(0), sympy.Integer(bound)) for symbol, bound in own.items()}
             self._known[key] = largest_size(size, ranges) or 1
         return self._known[key]
+
+
+def _of_weights(program: ExportedProgram) -> set[Node]:
+    """The nodes that compute with weights alone: a quantized model's float weights, which delegates take as they are.
+
+    Where none does, they take memory whatever the bounds are.
+    """
+    inputs = set(program.graph_signature.user_inputs)
+    found: set[Node] = set()
+    for node in program.graph.nodes:
+        weight = node.op == "get_attr" or (node.op == "placeholder" and node.name not in inputs)
+        sources = node.all_input_nodes
+        if weight or (node.op == "call_function" and sources and found.issuperset(sources)):
+            found.add(node)
+    return found
 
 
 def _is_dynamic(node: Node) -> bool:
