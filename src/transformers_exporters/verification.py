@@ -203,7 +203,7 @@ def _cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any
     register_known_caches()
     register_objects_in(dict(part.inputs))
     kwargs = {name: value for name, value in part.inputs.items() if value is not None}
-    axes = name_axes(kwargs)
+    axes = _tied(name_axes(kwargs), spec)
     free = {name for name in _axis_names(axes) if _is_free(spec, axes, name)}
     own = {name: size for name in sorted(free) if (size := axis_size(kwargs, axes, name))}
     seen = set()
@@ -214,6 +214,22 @@ def _cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any
         if case not in seen and _masked_rows(resized) <= _masked_rows(kwargs):
             seen.add(case)
             yield case, resized
+
+
+def _tied(axes: Mapping[str, AxisNames], spec: ComponentSpec) -> dict[str, AxisNames]:
+    """The axes, where the artifact says that one varies with another, by the other's name: they change together.
+
+    Mllama itself takes a cross-attention mask with more rows than the text has tokens; a graph ties the two.
+    """
+    known, tied = _axis_names(axes), dict(axes)
+    for tensor in spec.inputs:
+        names = axes.get(tensor.name, ())
+        if len(names) == len(tensor.shape):
+            tied[tensor.name] = tuple(
+                size if isinstance(size, str) and size in known else name
+                for size, name in zip(tensor.shape, names, strict=True)
+            )
+    return tied
 
 
 def _masked_rows(kwargs: Mapping[str, Any]) -> bool:

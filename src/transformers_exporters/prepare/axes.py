@@ -82,6 +82,7 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
             for name, size in zip(names, tensor.shape, strict=True):
                 if name is not None:
                     sizes.setdefault(name, int(size))
+    text = {"sequence", "encoder_sequence"} & sizes.keys()
     has_cache = "cache" in sizes
     decoder_only = "decoder_sequence" in sizes and "sequence" not in sizes
     if not has_cache:  # what is masked may have a name that no rule knows
@@ -93,6 +94,8 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
             own: str | None = "total_sequence" if has_cache and tensor.shape[1] != sizes.get("sequence") else "sequence"
             if decoder_only:  # the encoder's mask: an encoder that strides has fewer positions than its mask
                 own = "encoder_sequence" if tensor.shape[1] == sizes.get("encoder_sequence", tensor.shape[1]) else None
+            if not text and tensor.shape[1] == sizes.get("samples"):  # of a waveform
+                own = "samples"
             axes[path] = tuple(own if name == "mask_sequence" else name for name in axes[path])
     return axes
 

@@ -27,7 +27,7 @@ from .assumptions import accepts, answered_from_sample, asks_for_values, forget_
 from .describe import describe, sizes_of
 from .dims import request_shapes
 from .fixed_sums import with_fixed_sums
-from .larger_images import SingleInImage, has_single, larger_images, stopped_at_single
+from .larger_inputs import SingleInInput, has_single, larger_inputs, stopped_at_single
 from .pieces import with_pieces
 from .ranges import prove_ranges, wrong_sizes
 from .read_only_weights import read_only_weights
@@ -125,9 +125,9 @@ def _export_or_larger(
     try:
         with stopped_at_single(prepared):
             found = _export(prepared, config, shapes)
-    except SingleInImage:
-        return larger_images(prepared) or _export(prepared, config, shapes)
-    return (larger_images(prepared) if has_single(found[0], prepared) else None) or found
+    except SingleInInput:
+        return larger_inputs(prepared) or _export(prepared, config, shapes)
+    return (larger_inputs(prepared) if has_single(found[0], prepared) else None) or found
 
 
 def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[ExportedProgram, list[str]]:

@@ -1,8 +1,8 @@
-"""Images in which something came out once at the traced size: a graph of larger ones holds for more sizes.
+"""Images and audio in which something came out once at the traced size: a graph of larger ones holds for more sizes.
 
 torch.export makes a constant of every axis of size 1, also of one inside of the model: an image that is a single window
-(Swin), a single crop or a single cell leaves a graph without windows, which is wrong for images of two. The guards of the
-program say so. Most are known early in a trace, which then need not be finished: that of Grounding DINO takes 30 s.
+(Swin), a single crop or a single cell leaves a graph without windows, which is wrong for images of two; so does audio that
+is a single frame behind the encoder's strides (Moonshine). The guards of the program say so. Most are known early in a trace, which then need not be finished: that of Grounding DINO takes 30 s.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from ..prepare.sizes import runs
 
 logger = logging.getLogger(__name__)
 
-_IMAGE = ("height", "width")
+_EXTENTS = ("height", "width", "samples", "frames")
 #: A number of windows or cells: a size by way of a division.
 _SINGLE = re.compile(r"//.*== 1$")
 _INPUT = re.compile(r"L((?:\['\w+'\]|\[\d+\])+)\.size\(\)\[(\d+)\]")
 
 
-class SingleInImage(BaseException):
+class SingleInInput(BaseException):
     """Ends a trace in which something came out once. Not an `Exception`: modelling code catches those."""
 
 
 @contextmanager
 def stopped_at_single(prepared: Prepared) -> Iterator[None]:
-    """While held, a trace ends at the first guard that is right only for images with one of something.
+    """While held, a trace ends at the first guard that is right only for inputs with one of something.
 
     Args:
-        prepared: What is traced. With larger images than the caller's, or without images, no trace is stopped.
+        prepared: What is traced. With larger extents than the caller's, or without images and audio, no trace is stopped.
 
     Raises:
-        SingleInImage: In the trace.
+        SingleInInput: In the trace.
     """
     if _wanted(prepared) is None:
         yield
@@ -52,7 +52,7 @@ def stopped_at_single(prepared: Prepared) -> Iterator[None]:
     def log_guard(self: ShapeEnv, prefix: str, g: Any, *args: Any, **kwargs: Any) -> None:
         log(self, prefix, g, *args, **kwargs)
         if prefix == "eval" and _is_single(self, g, prepared):
-            raise SingleInImage
+            raise SingleInInput
 
     ShapeEnv._log_guard = log_guard  # type: ignore[method-assign]
     try:
@@ -62,46 +62,47 @@ def stopped_at_single(prepared: Prepared) -> Iterator[None]:
 
 
 def has_single(program: ExportedProgram, prepared: Prepared) -> bool:
-    """Whether a program, as traced and with all its guards, is right only for images with one of something."""
-    return any(_SINGLE.search(guard) and _is_about_images(guard, prepared) for guard in program._guards_code)
+    """Whether a program, as traced and with all its guards, is right only for inputs with one of something."""
+    return any(_SINGLE.search(guard) and _is_about_extents(guard, prepared) for guard in program._guards_code)
 
 
-def larger_images(prepared: Prepared) -> Mapping[str, Any] | None:
-    """Inputs with images larger by the caller's.
+def larger_inputs(prepared: Prepared) -> Mapping[str, Any] | None:
+    """Inputs with images and audio larger by the caller's.
 
     Args:
         prepared: What was traced. Its model runs here, in eager mode.
 
     Returns:
-        The inputs to trace with, or None: the model refuses them, or larger images were traced already.
+        The inputs to trace with, or None: the model refuses them, or larger ones were traced already.
     """
     if (wanted := _wanted(prepared)) is None:
         return None
     inputs = resize(prepared.inputs, prepared.axes, wanted)
     if not runs(prepared.model, inputs):
         return None
-    logger.debug("%s: something is there once in the traced images; tracing with %s", prepared.name, wanted)
+    logger.debug("%s: something is there once at the traced sizes; tracing with %s", prepared.name, wanted)
     return inputs
 
 
 def _wanted(prepared: Prepared) -> dict[str, int] | None:
-    sizes = {name: axis_size(prepared.inputs, prepared.axes, name) for name in _IMAGE}
-    own = {name: axis_size(prepared.original, prepared.axes, name) for name in _IMAGE}
-    wanted = {name: size + by for name in _IMAGE if (size := sizes[name]) and (by := own[name]) and size <= 2 * by}
-    return wanted if len(wanted) == len(_IMAGE) else None
+    names = [name for name in _EXTENTS if name not in prepared.static]
+    sizes = {name: size for name in names if (size := axis_size(prepared.inputs, prepared.axes, name))}
+    own = {name: axis_size(prepared.original, prepared.axes, name) or 0 for name in sizes}
+    grown = any(size > 2 * own[name] for name, size in sizes.items())
+    return {name: size + own[name] for name, size in sizes.items()} if sizes and not grown else None
 
 
 def _is_single(shape_env: ShapeEnv, guard: Any, prepared: Prepared) -> bool:
-    """As `_SINGLE` and `_is_about_images` say of a guard's code."""
+    """As `_SINGLE` and `_is_about_extents` say of a guard's code."""
     if not isinstance(guard, sympy.Eq) or guard.rhs != 1 or not guard.lhs.atoms(FloorDiv):
         return False
     sources = [shape_env.var_to_sources.get(symbol) for symbol in guard.lhs.free_symbols]
-    return all(names and _is_about_images(names[0].name, prepared) for names in sources)
+    return all(names and _is_about_extents(names[0].name, prepared) for names in sources)
 
 
-def _is_about_images(guard: str, prepared: Prepared) -> bool:
+def _is_about_extents(guard: str, prepared: Prepared) -> bool:
     axes = []
     for path, dim in _INPUT.findall(guard):
         names = prepared.axes.get(".".join(re.findall(r"\w+", path)), ())
         axes.append(names[int(dim)] if int(dim) < len(names) else None)
-    return bool(axes) and all(axis in _IMAGE for axis in axes)
+    return bool(axes) and all(axis in _EXTENTS for axis in axes)

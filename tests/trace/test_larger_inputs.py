@@ -57,7 +57,28 @@ def test_a_trace_is_ended_early_where_a_larger_one_is_needed(monkeypatch) -> Non
     assert ended[:2] == ["early", "complete"]
 
 
-def test_a_model_that_refuses_larger_images_is_traced_with_its_own() -> None:
+def test_a_model_that_refuses_larger_inputs_is_traced_with_its_own() -> None:
     model, inputs = Stubborn().eval(), images(64, 64)
     exported = te.DynamoExporter().export_model(model, inputs, te.DynamoConfig(dynamic=True))
     torch.testing.assert_close(exported(**inputs), model(**inputs))
+
+
+class Strided(torch.nn.Module):
+    """A waveform's frames, one at the traced size, and their mean; each frame is compared with the mean."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = torch.nn.Sequential(torch.nn.Conv1d(1, 4, 30, 20), torch.nn.Conv1d(4, 4, 6, 5))
+
+    def forward(self, input_values: torch.Tensor) -> torch.Tensor:
+        frames = self.layers(input_values.unsqueeze(1)).transpose(1, 2)
+        return frames.reshape(frames.shape[0], frames.shape[1], 2, 2) - frames.mean(1)[:, None, None, :2]
+
+
+def test_audio_of_one_frame() -> None:
+    module, inputs = Strided().eval(), {"input_values": torch.randn(2, 220)}
+    exported = te.DynamoExporter().export_model(module, inputs, te.DynamoConfig(dynamic=True))
+    for batch, samples in ((2, 220), (3, 700), (1, 1000)):
+        waveform = torch.randn(batch, samples)
+        torch.testing.assert_close(exported(input_values=waveform), module(waveform).detach(), atol=1e-5, rtol=1e-4)
