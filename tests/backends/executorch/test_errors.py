@@ -11,10 +11,10 @@ from transformers_exporters import ExecutorchConfig
 from transformers_exporters.errors import ConfigError, LoweringError, MissingBackendError
 
 
-class Median(torch.nn.Module):
+class Mode(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """An operator for which ExecuTorch has no kernel."""
-        return torch.median(x, -1).values
+        return torch.mode(x, -1).values
 
 
 class Doubled(torch.nn.Module):
@@ -24,8 +24,8 @@ class Doubled(torch.nn.Module):
 
 
 def test_an_operator_without_a_kernel_names_itself_and_its_line(export: Any) -> None:
-    with pytest.raises(LoweringError, match=r"median.*test_errors\.py:\d+, in forward"):
-        export(Median(), {"x": torch.randn(2, 5)})
+    with pytest.raises(LoweringError, match=r"mode.*test_errors\.py:\d+, in forward"):
+        export(Mode(), {"x": torch.randn(2, 5)})
 
 
 def test_a_delegate_that_took_nothing_is_reported(export: Any) -> None:
