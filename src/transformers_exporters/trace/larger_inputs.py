@@ -39,12 +39,12 @@ def stopped_at_single(prepared: Prepared) -> Iterator[None]:
     """While held, a trace ends at the first guard that is right only for inputs with one of something.
 
     Args:
-        prepared: What is traced. With larger extents than the caller's, or without images and audio, no trace is stopped.
+        prepared: What is traced. A trace is stopped only if there are larger inputs that the model takes.
 
     Raises:
         SingleInInput: In the trace.
     """
-    if _wanted(prepared) is None:
+    if larger_inputs(prepared) is None:  # tried before the trace, which would be stopped in vain
         yield
         return
     log = ShapeEnv._log_guard
