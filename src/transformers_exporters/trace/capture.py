@@ -122,12 +122,15 @@ def _export_or_larger(
     prepared: Prepared, config: ExportConfig, shapes: Any
 ) -> tuple[ExportedProgram, list[str]] | Mapping[str, Any]:
     """As `_export`; or inputs with larger images, where the program would be right only for small ones."""
+    larger = larger_inputs(prepared)
+    if larger is None:
+        return _export(prepared, config, shapes)
     try:
         with stopped_at_single(prepared):
             found = _export(prepared, config, shapes)
     except SingleInInput:
-        return larger_inputs(prepared) or _export(prepared, config, shapes)
-    return (larger_inputs(prepared) if has_single(found[0], prepared) else None) or found
+        return larger
+    return larger if has_single(found[0], prepared) else found
 
 
 def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[ExportedProgram, list[str]]:

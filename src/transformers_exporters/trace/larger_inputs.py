@@ -39,14 +39,11 @@ def stopped_at_single(prepared: Prepared) -> Iterator[None]:
     """While held, a trace ends at the first guard that is right only for inputs with one of something.
 
     Args:
-        prepared: What is traced. A trace is stopped only if there are larger inputs that the model takes.
+        prepared: What is traced; there are `larger_inputs`, or the trace would be stopped in vain.
 
     Raises:
         SingleInInput: In the trace.
     """
-    if larger_inputs(prepared) is None:  # tried before the trace, which would be stopped in vain
-        yield
-        return
     log = ShapeEnv._log_guard
 
     def log_guard(self: ShapeEnv, prefix: str, g: Any, *args: Any, **kwargs: Any) -> None:
@@ -70,17 +67,17 @@ def larger_inputs(prepared: Prepared) -> Mapping[str, Any] | None:
     """Inputs with images and audio larger by the caller's.
 
     Args:
-        prepared: What was traced. Its model runs here, in eager mode.
+        prepared: What is to be traced. Its model runs here, in eager mode.
 
     Returns:
-        The inputs to trace with, or None: the model refuses them, or larger ones were traced already.
+        The inputs to trace with, or None: the model refuses them, or these are the larger ones already.
     """
     if (wanted := _wanted(prepared)) is None:
         return None
     inputs = resize(prepared.inputs, prepared.axes, wanted)
     if not runs(prepared.model, inputs):
         return None
-    logger.debug("%s: something is there once at the traced sizes; tracing with %s", prepared.name, wanted)
+    logger.debug("%s: to be traced with %s if something is there once at these sizes", prepared.name, wanted)
     return inputs
 
 

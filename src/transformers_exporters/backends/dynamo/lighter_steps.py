@@ -19,6 +19,7 @@ from .rewritten import rewritten
 _aten = torch.ops.aten
 _ATTENTION = _aten.scaled_dot_product_attention.default
 _RESHAPES = frozenset({_aten.reshape.default, _aten.view.default, _aten._unsafe_view.default})
+_REPETITION = _RESHAPES | {_aten.expand.default, _aten.unsqueeze.default}
 
 
 def with_lighter_steps(program: ExportedProgram) -> ExportedProgram:
@@ -106,10 +107,7 @@ def _is_no_op(node: Node) -> bool:
 
 def _erase_unused(graph: Graph, node: object) -> None:
     """Erase a node that nobody uses any more, and what it alone used: views and the copy of one."""
-    while isinstance(node, Node) and not node.users and node.target in {*_RESHAPES, *_VIEWS}:
+    while isinstance(node, Node) and not node.users and node.target in _REPETITION:
         source = node.args[0]
         graph.erase_node(node)
         node = source
-
-
-_VIEWS = frozenset({_aten.expand.default, _aten.unsqueeze.default})
