@@ -40,6 +40,7 @@ from transformers import (
 from contestants import EXPORT, Call, open_eager, open_eager_encoder, open_ours, open_peer, sample_inputs
 from export import MODELS
 from isolated import in_child, write_report
+from threads import limit
 from transformers_exporters import AutoExportConfig, AutoHfExporter
 from transformers_exporters.prepare.checkpoint import load_checkpoint
 
@@ -55,10 +56,17 @@ CACHE = 128
 Opened = tuple[dict[str, Call], set[str], str]
 
 
+@functools.cache
+def prompt(checkpoint: Path) -> torch.Tensor:
+    """The ids of the second sample text, which is the longer one and so has no padding."""
+    ids: torch.Tensor = sample_inputs(checkpoint, generation=True)["input_ids"][1]
+    return ids
+
+
 def decode(opened: Opened, checkpoint: Path, tokens: int) -> list[int]:
     """Greedy tokens of the first sample text, with a plain loop over the components."""
     components, names, cache_name = opened
-    ids = sample_inputs(checkpoint, generation=True)["input_ids"][1:]
+    ids = prompt(checkpoint)[None]
     given = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "use_cache": True}
     given["position_ids"] = torch.arange(ids.shape[1])[None]
     outputs = components["prefill"](**{k: v for k, v in given.items() if k in names or k == "use_cache"})
@@ -97,7 +105,7 @@ def open_loop(directory: Path) -> Any:
 
 def decode_loop(step: Any, checkpoint: Path, tokens: int) -> list[int]:
     """Greedy tokens of the first sample text through an engine's own loop."""
-    ids = sample_inputs(checkpoint, generation=True)["input_ids"][1].tolist()
+    ids = prompt(checkpoint).tolist()
     found: list[int] = importlib.import_module("artifact").generate(step, ids, tokens + 1)
     return found[:tokens]
 
@@ -111,7 +119,7 @@ def open_compiled(checkpoint: Path) -> Any:
 
 def decode_compiled(model: Any, checkpoint: Path, tokens: int) -> list[int]:
     """Greedy tokens over a fixed-size cache; the prompt goes in token by token, so that one graph is compiled."""
-    ids = sample_inputs(checkpoint, generation=True)["input_ids"][1].tolist()
+    ids = prompt(checkpoint).tolist()
     cache = StaticCache(config=model.config, max_cache_len=CACHE)
     made: list[int] = []
     token, position = ids[0], 0
@@ -131,7 +139,7 @@ def measure(
     open_it: Callable[[], Any], loop: Callable[..., list[int]], checkpoint: Path, count: int, threads: int
 ) -> dict[str, Any]:
     """Steps a second of one contestant."""
-    torch.set_num_threads(threads)
+    limit(threads)
     with torch.no_grad():
         opened = open_it()
         loop(opened, checkpoint, max(2, count // 8))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import onnxruntime as ort
-from artifact import Decode, main
+from artifact import Decode, Tensor, main
 
 
 def make(graph: Decode) -> tuple[Callable[[list[int], int], np.ndarray], Callable[[], int]]:
@@ -18,6 +18,13 @@ def make(graph: Decode) -> tuple[Callable[[list[int], int], np.ndarray], Callabl
     addresses = sorted(v.data_ptr() for v in [*state.values(), *second.values()])
     moved = 0
 
+    def bind(tensor: Tensor, updated: Tensor) -> None:
+        binding.bind_ortvalue_input(tensor.port, state[tensor.name])
+        binding.bind_ortvalue_output(updated.port, second.get(tensor.name, state[tensor.name]))
+
+    for tensor, updated in graph.state:
+        bind(tensor, updated)
+
     def step(ids: list[int], past: int) -> np.ndarray:
         nonlocal moved
         if past == 0:
@@ -26,13 +33,12 @@ def make(graph: Decode) -> tuple[Callable[[list[int], int], np.ndarray], Callabl
         feeds = graph.feeds(ids, past)
         for port, array in feeds.items():
             binding.bind_cpu_input(port, array)
-        for tensor, updated in graph.state:
-            binding.bind_ortvalue_input(tensor.port, state[tensor.name])
-            binding.bind_ortvalue_output(updated.port, second.get(tensor.name, state[tensor.name]))
         binding.bind_output("logits")
         session.run_with_iobinding(binding)
-        for name in second:
-            state[name], second[name] = second[name], state[name]
+        for tensor, updated in graph.state:
+            if tensor.name in second:
+                state[tensor.name], second[tensor.name] = second[tensor.name], state[tensor.name]
+                bind(tensor, updated)
         assert sorted(v.data_ptr() for v in [*state.values(), *second.values()]) == addresses
         logits = next(v for v in binding.get_outputs() if v.data_ptr() not in addresses).numpy()
         moved = sum(array.nbytes for array in feeds.values()) + logits.nbytes

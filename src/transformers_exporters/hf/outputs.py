@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from typing import Any
 
@@ -10,7 +9,7 @@ import torch
 
 from ..artifact.spec import Json
 from ..artifact.structure import PIECES, split_pieces
-from .pytrees import find_class, unflatten
+from .pytrees import build, find_class
 
 
 def make_object(class_path: str, fields: dict[str, Any], context: Json) -> Any:
@@ -27,8 +26,7 @@ def make_object(class_path: str, fields: dict[str, Any], context: Json) -> Any:
     if cls is None:
         return Output(fields)
     if context is not None:
-        described = {"children": list(fields), "attributes": context}
-        return unflatten(cls, list(fields.values()), json.dumps(described))
+        return build(cls, fields, context)
     if issubclass(cls, ModelOutput) or not issubclass(cls, dict):
         return cls(**fields)
     return cls(fields)

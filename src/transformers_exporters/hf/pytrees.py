@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -198,10 +198,15 @@ def _flatten_with_keys(value: Any) -> tuple[list[tuple[Any, Any]], str]:
 def unflatten(cls: type, children: Iterable[Any], context: Json) -> Any:
     """Rebuild an object from its children and the JSON string that `flatten` gave."""
     described = json.loads(context)
+    return build(cls, dict(zip(described["children"], children, strict=True)), described["attributes"])
+
+
+def build(cls: type, children: Mapping[str, Any], attributes: Mapping[str, Json]) -> Any:
+    """An object of the class with these children and encoded attributes, and with what follows from them."""
     value = cls.__new__(cls)  # type: ignore[call-overload]
-    for name, item in described["attributes"].items():
+    for name, item in attributes.items():
         setattr(value, name, _decode(item))
-    for name, child in zip(described["children"], children, strict=True):
+    for name, child in children.items():
         setattr(value, name, child)
     _derive(value)
     return value
@@ -222,7 +227,7 @@ def _encode(item: Any) -> dict[str, Json] | None:
 
 def _decode(item: Json) -> Any:
     if isinstance(item, dict):
-        return {int(key): value for key, value in item["int_keys"].items()} if "int_keys" in item else item["list"]
+        return {int(key): value for key, value in item["int_keys"].items()} if "int_keys" in item else [*item["list"]]
     return item
 
 

@@ -17,7 +17,7 @@ def to_torch(array: Any) -> Any:
     # By name, because importing this room must never import torch: the session that needs it already did.
     torch = importlib.import_module("torch")
     name = array.dtype.name
-    if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+    if not array.flags.writeable or min(array.strides, default=0) < 0:
         array = array.copy()
     if name == "bfloat16" or name.startswith("float8"):  # ml_dtypes, unknown to torch.from_numpy
         return torch.from_numpy(array.view(f"uint{8 * array.itemsize}")).view(getattr(torch, name))
