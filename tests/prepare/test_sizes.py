@@ -37,3 +37,19 @@ def test_held_entries():
     assert longer["input_ids"].tolist() == [[7, 7, 3, 4, 4, 4], [1, 7, 7, 2, 2, 2]]
     shorter = resize(given, name_axes(given), {"sequence": 3}, hold=True)
     assert shorter["input_ids"].tolist() == [[7, 7, 3], [1, 7, 7]]
+
+
+class Squeezing(torch.nn.Module):
+    """Drops the axis of a single token, as the joint network of Nemotron's RNN-T does."""
+
+    def forward(self, decoder_input_ids, features):
+        return (features[:, :, None] + decoder_input_ids[:, None, :, None]).squeeze(2)
+
+
+def test_a_single_token_whose_axis_the_model_drops():
+    given = {"decoder_input_ids": torch.ones(2, 1, dtype=torch.long), "features": torch.randn(2, 5, 3)}
+    prepared = prepare(Squeezing(), given)
+    assert prepared.inputs["decoder_input_ids"].shape == (2, 1)
+    assert Squeezing()(**prepared.inputs).dim() == 3
+    longer = {**given, "decoder_input_ids": torch.ones(2, 3, dtype=torch.long)}
+    assert prepare(Squeezing(), longer).inputs["decoder_input_ids"].shape[1] > 3

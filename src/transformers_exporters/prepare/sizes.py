@@ -13,7 +13,9 @@ from itertools import islice
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 
+from ..hf.pytrees import register_objects_in
 from .axes import AxisNames
 from .resize import axis_size, resize
 from .shapes_only import run_forward
@@ -35,7 +37,9 @@ def choose_sizes(
 ) -> dict[str, Any]:
     """The inputs at the sizes of the trace.
 
-    Every change is kept only if the eager model accepts it, all changes at once where possible, else one by one.
+    Every change is kept only if the eager model accepts it, all changes at once where possible, else one by one. A size
+    that changes the rank of an output is not taken: Nemotron's `logits.squeeze(2)` drops the axis of its one token, and
+    no graph returns both.
 
     Args:
         model: The module that will be traced.
@@ -48,13 +52,15 @@ def choose_sizes(
     if not wishes:
         return dict(inputs)
     first = resize(inputs, axes, {name: size for wish in wishes for name, size in wish[0].items()})
-    if runs(model, first):
+    single = any(axis_size(inputs, axes, name) == 1 for wish in wishes for name in wish[0])
+    own = _ranks(model, inputs) if single else None
+    if _same_ranks(own, _ranks(model, first)):
         return first
     chosen = dict(inputs)
     for options in wishes:
         for sizes, hold in _ways(options):
             candidate = resize(chosen, axes, sizes, hold=hold)
-            if runs(model, candidate):
+            if _same_ranks(own, _ranks(model, candidate)):
                 chosen = candidate
                 break
         else:
@@ -86,13 +92,24 @@ def config_constants(model: torch.nn.Module) -> frozenset[int]:
 
 def runs(model: torch.nn.Module, inputs: Mapping[str, Any]) -> bool:
     """Whether the eager model accepts the inputs."""
+    return _ranks(model, inputs) is not None
+
+
+def _ranks(model: torch.nn.Module, inputs: Mapping[str, Any]) -> list[int] | None:
+    """The rank of each output of the eager model, or None if it does not accept the inputs."""
     try:
         with torch.no_grad():
-            run_forward(model, inputs)
+            outputs = run_forward(model, inputs)
     except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
         logger.debug("refused: %s", error)
-        return False
-    return True
+        return None
+    register_objects_in(outputs)
+    return [leaf.dim() for leaf in pytree.tree_leaves(outputs) if isinstance(leaf, torch.Tensor)]
+
+
+def _same_ranks(own: list[int] | None, others: list[int] | None) -> bool:
+    """Whether the model ran and, as far as it returns as many tensors as at the caller's sizes, their ranks are those."""
+    return others is not None and (own is None or len(own) != len(others) or own == others)
 
 
 def _wishes(
