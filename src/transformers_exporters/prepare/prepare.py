@@ -11,6 +11,7 @@ import torch.utils._pytree as pytree
 
 from ..errors import InputError
 from .axes import name_axes
+from .fixed_images import fixed_images
 from .record import Prepared
 from .sizes import choose_sizes
 from .untouched import kept_weights, untouched
@@ -43,6 +44,7 @@ def prepare(
         # A model that keeps what it computed for the last size would compare with a trial's.
         with untouched(model), kept_weights(model):
             kwargs = choose_sizes(model, kwargs, axes, static)
+            static |= fixed_images(model, original, kwargs, axes)
     return Prepared(name=name, model=model, inputs=kwargs, axes=axes, original=original, static=static)
 
 

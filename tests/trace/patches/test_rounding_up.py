@@ -32,3 +32,28 @@ def test_needed(runs_like):
 
 def test_works(runs_like):
     runs_like(Pad(), inputs(9, 10), [inputs(8, 9), inputs(5, 4), inputs(13, 12), inputs(16, 20)])
+
+
+class PadBehindStrides(torch.nn.Module):
+    """Pads to whole windows what a convolution with strides made of an image (SAM 2)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.patches = torch.nn.Conv2d(1, 2, 7, stride=4, padding=3)
+
+    def forward(self, x):
+        x = self.patches(x)
+        height, width = x.shape[-2:]
+        down, across = (-height) % 4, (-width) % 3
+        if isinstance(height, SymInt):
+            assert statically_known_true((height + down) % 4 == 0)
+        padded = torch.nn.functional.pad(x, (0, across, 0, down))
+        return padded.view(-1, 2, (height + down) // 4, 4, (width + across) // 3, 3)
+
+
+def test_behind_strides(runs_like):
+    def image(height: int, width: int) -> dict[str, torch.Tensor]:
+        return {"x": torch.randn(2, 1, height, width, generator=torch.Generator().manual_seed(height))}
+
+    runs_like(PadBehindStrides(), image(41, 50), [image(64, 48), image(33, 70), image(90, 20)])

@@ -29,7 +29,7 @@ def modulo(original: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(other, int) or isinstance(other, bool) or other <= 1:
             return original(self, other)
         expression = self.node.expr
-        size = -self if _is_negative_symbol(expression) else _size_behind(self, other, remainders)
+        size = -self if _is_negative(expression) else _size_behind(self, other, remainders)
         if size is not None:
             return (size + other - 1) // other * other - size
         result = original(self, other)
@@ -40,9 +40,9 @@ def modulo(original: Callable[..., Any]) -> Callable[..., Any]:
     return missing
 
 
-def _is_negative_symbol(expression: sympy.Expr) -> bool:
-    coefficient, rest = expression.as_coeff_Mul()
-    return bool(coefficient == -1 and rest.is_Symbol)
+def _is_negative(expression: sympy.Expr) -> bool:
+    """Whether it is written as minus a size, which may be that of an image behind strides: `-((h - 1)//4) - 1`."""
+    return all(bool(term.as_coeff_Mul()[0] < 0) for term in sympy.Add.make_args(expression))
 
 
 def _size_behind(value: SymInt, other: int, remainders: dict[sympy.Expr, SymInt]) -> SymInt | None:
@@ -56,7 +56,7 @@ def _size_behind(value: SymInt, other: int, remainders: dict[sympy.Expr, SymInt]
 
 WORKAROUND = Workaround(
     reason="Padding amounts written as remainders make sympy slow, and hide that a padded size divides "
-    "(window attention of SAM, ViTDet, Florence2; chunked linear attention; Mamba2); by 0.5 the trace fails (InternVL).",
+    "(window attention of SAM, SAM 2, ViTDet, Florence2; chunked linear attention; Mamba2); by 0.5 the trace fails (InternVL).",
     upstream="none: no issue is known to us",
     targets=("torch:SymInt.__mod__",),
     apply=modulo,
