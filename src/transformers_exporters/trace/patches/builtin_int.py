@@ -7,7 +7,7 @@ from ..whole import Whole
 
 
 def builtin_int(original: type[int]) -> type[int]:
-    """The name `int` of a modelling module; numbers, strings and tensors are treated as before."""
+    """The name `int` of a modelling module; numbers and strings are treated as before."""
     return Whole
 
 
