@@ -117,6 +117,7 @@ def _indexed(n: int) -> dict[str, torch.Tensor]:
         "slab": _spread(-1.0, 1.0, n, 6),
         "mask": _spread(-2.0, 2.0, n, 4, 6) > 0,
         "edges": torch.tensor([-1.0, 0.0, 0.5]),
+        "bags": torch.tensor([0, 2, 3]),
     }
 
 
@@ -456,6 +457,10 @@ FAMILIES: dict[str, Family] = {
         _indexed,
         {
             "embedding.default": ("table", "rows"),
+            "embedding_bag.default": ("table", "line", "bags", False, 1),
+            "embedding_bag.padding_idx": ("table", "line", "bags", False, 0, False, "edges", False, 2),
+            "_embedding_bag.default": ("table", "line", "bags", False, 2),
+            "_embedding_bag_forward_only.default": ("table", "line", "bags", False, 0, False, "edges", True),
             "index.Tensor": ("x", [None, "line"]),
             "nonzero.default": ("mask",),
             "index_select.default": ("x", 1, "line"),
