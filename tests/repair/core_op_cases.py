@@ -478,6 +478,8 @@ FAMILIES: dict[str, Family] = {
             "bincount.default": ("line",),
             "bincount.default#weights": ("line", "edges", 6),
             "masked_select.default": ("x", "mask"),
+            "repeat_interleave.Tensor": ("line",),
+            "repeat_interleave.Tensor#of a given size": ("line", Kw(output_size=5)),
             "_unique2.default": ("rows", True, True, True),
             "_unique2.default#values": ("rows",),
             "unique_consecutive.default": ("rows", True, True),

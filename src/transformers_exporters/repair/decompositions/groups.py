@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -52,7 +54,18 @@ def _runs(line: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return values, group, counts
 
 
+def repeat_interleave(repeats: Tensor, *, output_size: Any = None) -> Tensor:
+    """Each position of `repeats` [n] as often as it says, in order: [output_size], by default their sum."""
+    if output_size is None:
+        output_size = repeats.sum().item()
+        torch._check_is_size(output_size)
+    starts = repeats.cumsum(0) - repeats
+    begun = torch.zeros([output_size + 1], dtype=torch.int64).index_add(0, starts, torch.ones_like(starts))
+    return (begun.cumsum(0).narrow(0, 0, output_size) - 1).to(repeats.dtype)
+
+
 RULES = {
+    "aten.repeat_interleave.Tensor": repeat_interleave,
     "aten.masked_select.default": masked_select,
     "aten._unique2.default": unique,
     "aten.unique_consecutive.default": unique_consecutive,

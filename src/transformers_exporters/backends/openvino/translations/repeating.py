@@ -1,4 +1,4 @@
-"""`repeat_interleave`, by a number that may be computed from sizes or by a number for each row."""
+"""`repeat_interleave` by a number that may be computed from sizes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,4 @@ def _repeat_interleave(call: Call) -> Output:
     return ops.gather(value, places, axis).output(0)
 
 
-def _repeated_places(call: Call) -> Output:
-    """Each place of `repeats` (int64 [n]) as often as it says: place i fills the slots from the sum before it to its own."""
-    repeats = call.tensor("repeats", Type.i64)
-    zero, one = constant(0, Type.i64), constant(1, Type.i64)
-    slots = ops.range(zero, ops.reduce_sum(repeats, zero, False), one, Type.i64)
-    return ops.bucketize(slots, ops.cum_sum(repeats, zero), "i64", False).output(0)
-
-
-TRANSLATIONS = {
-    "aten.repeat_interleave.self_int": _repeat_interleave,
-    "aten.repeat_interleave.Tensor": _repeated_places,
-}
+TRANSLATIONS = {"aten.repeat_interleave.self_int": _repeat_interleave}
