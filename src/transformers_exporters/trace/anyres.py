@@ -52,7 +52,7 @@ def packed_tokens(sizes: Tensor, grid: Tensor, side: int, newline: int) -> Token
         newline: 1 if rows end with a token, which comes from place -1; else 0.
     """
     original, whole = sizes.to(torch.float64), grid * side
-    inner = _without_padding(original, whole)
+    inner = without_padding(original, whole)
     first_row, first_column = ((whole - inner) // 2).unbind(1)
     rows, columns = whole[:, 0] - 2 * first_row, whole[:, 1] - 2 * first_column
     area = side * side
@@ -80,7 +80,7 @@ def packed_tokens(sizes: Tensor, grid: Tensor, side: int, newline: int) -> Token
     return Tokens(source, counts)
 
 
-def _without_padding(original: Tensor, whole: Tensor) -> Tensor:
+def without_padding(original: Tensor, whole: Tensor) -> Tensor:
     """Height and width of the image inside of its tiles, as transformers' `unpad_image`: int64 [images, 2]."""
     height, width = original.unbind(1)
     tall, wide = whole.to(torch.float64).unbind(1)
@@ -106,3 +106,6 @@ class EachSize:
 
     def __iter__(self) -> Any:
         return iter([self])
+
+    def __len__(self) -> int:
+        return 1

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import CLIPVisionConfig, LlamaConfig, LlavaNextConfig, LlavaNextModel
+from transformers import (
+    CLIPVisionConfig,
+    LlamaConfig,
+    LlavaNextConfig,
+    LlavaNextModel,
+    LlavaOnevisionConfig,
+    LlavaOnevisionModel,
+    SiglipVisionConfig,
+)
 
 ID = "trace.patches.anyres_images"
 
@@ -51,3 +59,41 @@ def test_tiles_that_are_packed(runs_like):
         for tiles, sizes in ((8, ((30, 30), (16, 40))), (3, ((10, 70),)))
     ]
     runs_like(Features(), flat[0], flat[1:])
+
+
+class ScaledDown(torch.nn.Module):
+    """LLaVA-OneVision with features of two tiles at most: larger images are resized."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        vision = SiglipVisionConfig(
+            hidden_size=16,
+            intermediate_size=16,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            image_size=16,
+            patch_size=4,
+        )
+        text = LlamaConfig(hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2, vocab_size=9)
+        config = LlavaOnevisionConfig(
+            vision_config=vision,
+            text_config=text,
+            image_grid_pinpoints=[[16, 32], [32, 16], [32, 32], [48, 48]],
+            vision_aspect_ratio="anyres_max_2",
+        )
+        self.model = LlavaOnevisionModel(config).eval()
+
+    def forward(self, pixel_values, image_sizes):
+        return torch.cat(self.model.get_image_features(pixel_values, image_sizes, return_dict=True).pooler_output)
+
+
+def tiles(*sizes: tuple[int, int]) -> dict[str, torch.Tensor]:
+    g = torch.Generator().manual_seed(len(sizes))
+    return {"pixel_values": torch.randn(len(sizes), 10, 3, 16, 16, generator=g), "image_sizes": torch.tensor(sizes)}
+
+
+def test_tiles_that_are_scaled_down(runs_like):
+    """1 by 2, 2 by 2 and 3 by 3 tiles; wide and tall ones, of which padding is cut off."""
+    others = [tiles((90, 90), (16, 40), (47, 33)), tiles((20, 100)), tiles((70, 30), (32, 32))]
+    runs_like(ScaledDown(), tiles((30, 20), (48, 48)), others)

@@ -13,6 +13,7 @@ from torch import SymInt, Tensor
 from ...hf.pieces import Pieces
 from ...workarounds import Workaround
 from ..anyres import EachSize, best_grid, packed_tokens
+from ..anyres_scaled import scaled_rows
 from ..decorated import innermost, with_innermost
 from ..packed import segment_of
 
@@ -27,14 +28,13 @@ def tiled(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _features(original: Callable[..., Any]) -> Callable[..., Any]:
     inner = innermost(original)
-    names = inner.__code__
-    # LLaVA-OneVision scales tiles down where there are too many: another kind.
-    if "pack_image_features" not in names.co_names or "vision_aspect_ratio" in names.co_varnames:
+    if "pack_image_features" not in inner.__code__.co_names:
         return original
 
     @functools.wraps(inner)
     def features(self: Any, pixel_values: Tensor, image_sizes: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(image_sizes, Tensor) or not isinstance(image_sizes.shape[0], SymInt):
+        several = kwargs.get("batch_num_images") is not None  # some pictures are tiled and some are not
+        if several or not isinstance(image_sizes, Tensor) or not isinstance(image_sizes.shape[0], SymInt):
             return inner(self, pixel_values, image_sizes, *args, **kwargs)
         if pixel_values.dim() == 5:
             counts = _tiles(image_sizes, self.config.image_grid_pinpoints, self.config.vision_config.image_size)
@@ -74,6 +74,10 @@ def _pack(original: Callable[..., Any]) -> Callable[..., Any]:
         newline = kwargs.get("image_newline")
         features, sizes = image_features.packed, image_sizes.tensor
         grid = best_grid(sizes, self.config.image_grid_pinpoints, self.config.vision_config.image_size)
+        most = kwargs.get("vision_aspect_ratio")
+        if isinstance(most, str):  # "anyres_max_9"
+            pieces = scaled_rows(features, sizes, grid, newline, int(most.rpartition("_")[2]))
+            return (pieces, pieces.lengths) if with_lengths else pieces
         side = math.isqrt(int(features.shape[1]))
         tokens = packed_tokens(sizes, grid, side, int(newline is not None))
         rows, source = features.flatten(0, 1), tokens.source
@@ -88,7 +92,7 @@ def _pack(original: Callable[..., Any]) -> Callable[..., Any]:
 
 WORKAROUND = Workaround(
     reason="Tiles of images are chosen, unpadded and put in rows image by image, by sizes that are data (LLaVA-NeXT, "
-    "LLaVA-NeXT-Video, Granite 4 Vision).",
+    "LLaVA-NeXT-Video, LLaVA-OneVision, Granite 4 Vision).",
     upstream="none: the loops are right in eager; only a trace unrolls them",
     targets=(
         "transformers.models.*:*.get_image_features",
