@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import torch
 from torch.fx import Graph, Node
@@ -71,3 +72,17 @@ def test_what_comes_out_of_a_tuple_belongs_to_the_part_that_made_the_tuple() -> 
     item = graph.create_node("call_function", operator.getitem, (pair, 0), name="item")
     graph.output(item)
     assert names(levels(graph, [[pair]])) == [{"pair", "item"}]
+
+
+class SevenAxes(torch.nn.Module):
+    """As the location-variable convolution of UnivNet: XNNPACK holds tensors of six axes."""
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """values float32 [batch, 64] -> [batch, 64]."""
+        split = values.reshape(-1, 2, 2, 2, 2, 2, 2)
+        return (split.permute(0, 2, 1, 6, 3, 4, 5) * split + 1).flatten(1).sigmoid()
+
+
+def test_tensors_of_seven_axes(export: Any) -> None:
+    exported = export(SevenAxes(), {"values": torch.randn(2, 64)})
+    assert exported.error(values=torch.randn(5, 64)) < 1e-6

@@ -92,6 +92,8 @@ _OURS = (BatchedMatmul, AnySlice, FixedConvolution, FixedUnsqueeze, QuantizedWei
 # executorch writes the maximum along an axis as a pooling whose window is the axis: its serializer refuses a negative axis,
 # and one that may have several sizes has no window.
 _LEFT_OUT = "max.dim"
+#: `XNN_MAX_TENSOR_DIMS`. UnivNet's location-variable convolution has seven.
+_MOST_AXES = 6
 
 
 class XnnpackParts(ConfigerationBasedPartitioner):
@@ -106,12 +108,12 @@ class XnnpackParts(ConfigerationBasedPartitioner):
         super().__init__(DelegationSpec(LeanXnnpack.__name__, []), configs)
 
     def get_matched_nodes_from_configs(self, ep: ExportedProgram) -> list[list[torch.fx.Node]]:
-        """The nodes that XNNPACK computes, without those next to a tensor that is not row-major.
+        """The nodes that XNNPACK computes, without those next to a tensor that is not row-major or has too many axes.
 
         A part takes and gives row-major memory whatever the graph says, so such a tensor would be read wrongly.
         """
         groups: list[list[torch.fx.Node]] = super().get_matched_nodes_from_configs(ep)
-        return [group for group in groups if all(_is_row_major(n) for node in group for n in _around(node))]
+        return [group for group in groups if all(_fits(n) for node in group for n in _around(node))]
 
     def generate_partitions(self, ep: ExportedProgram) -> list[Partition]:
         """Parts by their number."""
@@ -123,9 +125,10 @@ def _around(node: torch.fx.Node) -> list[torch.fx.Node]:
     return [node, *node.all_input_nodes]
 
 
-def _is_row_major(node: torch.fx.Node) -> bool:
+def _fits(node: torch.fx.Node) -> bool:
+    """Whether XNNPACK can hold what a node returns; the program of a part that it cannot hold does not load."""
     value = node.meta.get("val")
-    return not isinstance(value, torch.Tensor) or is_row_major(value)
+    return not isinstance(value, torch.Tensor) or (value.dim() <= _MOST_AXES and is_row_major(value))
 
 
 def mark_inferred_sizes(program: ExportedProgram) -> int:
