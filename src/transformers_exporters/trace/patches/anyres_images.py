@@ -1,4 +1,4 @@
-"""Images in tiles (LLaVA-NeXT): packed, unpadded and put in rows for all images at once."""
+"""Images in tiles (LLaVA-NeXT) or in crops: packed, unpadded and put in rows for all images at once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...workarounds import Workaround
 from ..anyres import EachSize, best_grid, packed_tokens
 from ..anyres_scaled import scaled_rows
 from ..decorated import innermost, with_innermost
+from ..local_crops import crops_in_order
 from ..packed import segment_of
 
 
@@ -29,7 +30,7 @@ def tiled(original: Callable[..., Any]) -> Callable[..., Any]:
 def _features(original: Callable[..., Any]) -> Callable[..., Any]:
     inner = innermost(original)
     if "pack_image_features" not in inner.__code__.co_names:
-        return original
+        return crops_in_order(original)
 
     @functools.wraps(inner)
     def features(self: Any, pixel_values: Tensor, image_sizes: Any, *args: Any, **kwargs: Any) -> Any:
@@ -92,7 +93,7 @@ def _pack(original: Callable[..., Any]) -> Callable[..., Any]:
 
 WORKAROUND = Workaround(
     reason="Tiles of images are chosen, unpadded and put in rows image by image, by sizes that are data (LLaVA-NeXT, "
-    "LLaVA-NeXT-Video, LLaVA-OneVision, Granite 4 Vision).",
+    "LLaVA-NeXT-Video, LLaVA-OneVision, Granite 4 Vision), and so are views and crops (DeepSeek-OCR 2, Step3p7, Unlimited-OCR).",
     upstream="none: the loops are right in eager; only a trace unrolls them",
     targets=(
         "transformers.models.*:*.get_image_features",
