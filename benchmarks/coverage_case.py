@@ -95,7 +95,9 @@ def _compare(case: Case, model: Any, inputs: dict[str, Any], directory: Path, re
         return "the model takes none of the tried inputs"
     wrong = [row for row in report.worst() if not row.ok]
     if wrong:
-        row = max(wrong, key=lambda row: row.rel)
+        row = max(wrong, key=lambda row: (row.note is None, row.rel))
+        if row.note is not None:
+            return f"{row.component}: {row.output} cannot be compared at {row.case}: {row.note}"
         return f"{row.component}: {row.output} differs by {row.rel:.1e} of its largest value at {row.case}"
     if report.fixed:
         return f"the model takes {report.fixed[0].partition(': ')[2]}, the artifact keeps the traced size"

@@ -202,5 +202,8 @@ def _finish(screen: Screen, output: Path, seconds: float, report: Report | None)
     }
     screen.result(result, components_table(manifest), *([verification_table(report.to_dict())] if report else []))
     if report is not None and not report.ok:
-        screen.err.print(f"[red]error:[/] {output} does not compute what the model computes.", highlight=False)
+        said = (
+            "cannot be compared with the model here" if report.undecided else "does not compute what the model computes"
+        )
+        screen.err.print(f"[red]error:[/] {output} {said}.", highlight=False)
         raise typer.Exit(FAILED)

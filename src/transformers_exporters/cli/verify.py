@@ -67,9 +67,10 @@ def verification_table(verification: Mapping[str, Any], limit: int = 24) -> Tabl
     relation = "of the quantized model agree with" if quantized else "equal to"
     equal = f"{len(worst)} outputs {relation} the model's in {cases} cases"
     hidden = len(worst) - len(shown)
+    notes = dict.fromkeys(str(row["note"]) for row in worst.values() if row.get("note"))
     table = Table(
         title=equal if verification["ok"] else "Outputs that differ from the model's",
-        caption=f"and {hidden} outputs with smaller errors" if hidden else None,
+        caption="; ".join((*notes, *([f"and {hidden} outputs with smaller errors"] if hidden else []))) or None,
     )
     for name in ("component", "output", "worst case"):
         table.add_column(name, overflow="fold")
@@ -77,7 +78,7 @@ def verification_table(verification: Mapping[str, Any], limit: int = 24) -> Tabl
         table.add_column(name, justify="right")
     table.add_column("")
     for row in shown:
-        mark = "[green]✓[/]" if row["ok"] else "[red]✗[/]"
+        mark = "[green]✓[/]" if row["ok"] else "[yellow]?[/]" if row.get("note") else "[red]✗[/]"
         last = (_number(row["cosine"]), _number(row["top1"])) if quantized else (f"{row['tolerance']:.0e}",)
         numbers = (f"{row['abs']:.1e}", f"{row['rel']:.1e}", *last)
         table.add_row(row["component"], row["output"], escape(str(row["case"])), *numbers, mark)
