@@ -8,6 +8,8 @@ from types import CodeType
 from typing import Any
 
 _OURS = __package__.partition(".")[0]
+#: Lines of a statement that are read at most.
+_LONGEST = 12
 
 
 def calling_line() -> str:
@@ -27,3 +29,14 @@ def _calling_frame() -> Any:
     while _OURS in frame.f_globals.get("__name__", "") and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def calling_statement() -> str:
+    """The running line of modelling code and those that close its brackets, as one line."""
+    frame = _calling_frame()
+    number, text = frame.f_lineno, ""
+    for following in range(number, number + _LONGEST):
+        text += " " + linecache.getline(frame.f_code.co_filename, following).strip()
+        if all(text.count(opened) <= text.count(closed) for opened, closed in ("()", "[]", "{}")):
+            break
+    return text.strip()

@@ -14,10 +14,10 @@ from typing import Any
 from torch import SymInt, Tensor
 
 from ...workarounds import Workaround
-from ..calling import calling_code, calling_line
+from ..calling import calling_code, calling_statement
 
 #: A list with a number for each pair of sizes.
-_LENGTHS = re.compile(r"(= \[.*|^\s*)for (\w+), (\w+) in [\w.]+\]?$")
+_LENGTHS = re.compile(r"(= \[.*|^\s*)for (\w+), (\w+) in [\w.]+\s*\]?$")
 #: A list of rows, each made flat; the function puts them together.
 _FLAT = re.compile(r"= \[(\w+)\.flatten\(0, 1\) for \1 in ")
 #: The ends of time series, which `_preprocess` makes equally long (`patches.equal_series`).
@@ -29,7 +29,7 @@ def rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def iterate(self: Tensor) -> Iterator[Any]:
         """Once, over what stands for every row, where the list that is made serves to split or to join."""
         if self.dim() > 1 and isinstance(self.shape[0], SymInt):
-            called, line = calling_code().co_names, calling_line().rstrip()
+            called, line = calling_code().co_names, calling_statement()
             if self.dim() == 2 and self.shape[1] == 2 and "split" in called and _LENGTHS.search(line):
                 return iter([self.unbind(1)])  # heights and widths
             if self.dim() > 2 and "cat" in called and _FLAT.search(line):
