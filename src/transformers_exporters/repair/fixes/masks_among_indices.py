@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,39 +22,45 @@ def write_positions(program: ExportedProgram) -> int:
     for module in program.graph_module.modules():
         if not isinstance(module, GraphModule):
             continue
-        for node in list(module.graph.nodes):
-            if node.target is not _aten.index.Tensor and node.target not in _PUTS:
-                continue
-            if not _is_among(node.args[1]):
+        nodes = [n for n in module.graph.nodes if n.target is _aten.index.Tensor or n.target in _PUTS]
+        # Of each mask once and everywhere: torch gives a second count of a mask the symbol of the first, and no pass that
+        # runs the graph again may bind a symbol twice.
+        masks = {index for n in nodes if _is_among(n.args[1]) for index in n.args[1] if _is_mask(index)}
+        known: dict[Node, list[Node]] = {}
+        for node in nodes:
+            if masks.isdisjoint(node.args[1]):
                 continue
             changed += 1
+            places = [place for index in node.args[1] for place in _places(node, index, known)]
             if node.target is _aten.index.Tensor:
-                substitute(node, inline(node, _index, node.args, {}))
+                substitute(node, inline(node, _aten.index.Tensor, (node.args[0], places), {}))
             else:
-                node.args = (node.args[0], inline(node, _positions, (node.args[1],), {}), *node.args[2:])
+                node.args = (node.args[0], places, *node.args[2:])
     return changed
 
 
 def _is_among(indices: Sequence[Node | None]) -> bool:
     given = [index is not None for index in indices]
-    masks = [index is not None and index.meta["val"].dtype == torch.bool for index in indices]
+    masks = [_is_mask(index) for index in indices]
     return any(masks) and not (masks[0] and sum(given) == 1)
 
 
-def _positions(indices: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """A mask of n axes as n vectors of whole numbers."""
-    result: list[Tensor | None] = []
-    for index in indices:
-        if index is None or index.dtype != torch.bool:
-            result.append(index)
-        else:
-            where = index.nonzero()
-            result.extend(where[:, axis] for axis in range(index.dim()))
-    return result
+def _is_mask(index: Node | None) -> bool:
+    return index is not None and index.meta["val"].dtype == torch.bool
 
 
-def _index(x: Tensor, indices: Sequence[Tensor | None]) -> Any:
-    return _aten.index.Tensor(x, _positions(indices))
+def _places(node: Node, index: Node | None, known: dict[Node, list[Node]]) -> Sequence[Node | None]:
+    """A mask of n axes as n vectors of whole numbers; another index as it is."""
+    if index is None or not _is_mask(index):
+        return [index]
+    if index not in known:
+        known[index] = inline(node, _coordinates, (index,), {})
+    return known[index]
+
+
+def _coordinates(mask: Tensor) -> list[Tensor]:
+    where = mask.nonzero()
+    return [where[:, axis] for axis in range(mask.dim())]
 
 
 WORKAROUND = Workaround(
