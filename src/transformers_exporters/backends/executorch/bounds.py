@@ -167,5 +167,6 @@ def _named(shape_env: Any, symbols: Mapping[str, str]) -> dict[sympy.Symbol, str
 
 def _traced_size(shape_env: Any, symbol: sympy.Symbol) -> int:
     values = shape_env.backed_var_to_val if hasattr(shape_env, "backed_var_to_val") else shape_env.var_to_val
-    hint = values.get(symbol)
+    # Of a size that is data: what it was where the trace computed with the sample's values.
+    hint = values.get(symbol, shape_env.real_tensor_prop_unbacked_vals.get(symbol))
     return int(hint) if hint is not None and hint.is_Integer else 2
