@@ -3,10 +3,19 @@
 import pytest
 import torch
 
-from transformers_exporters import ExecutorchConfig, ExecutorchExporter, OnnxConfig, OnnxExporter
+from transformers_exporters import (
+    ExecutorchConfig,
+    ExecutorchExporter,
+    LoweringError,
+    OnnxConfig,
+    OnnxExporter,
+    OpenVINOConfig,
+    OpenVINOExporter,
+)
 
 ID = "repair.fixes.wide_whole_numbers"
 BACKENDS = {"onnx": (OnnxExporter, OnnxConfig), "executorch": (ExecutorchExporter, ExecutorchConfig)}
+OPENVINO = (OpenVINOExporter, OpenVINOConfig)
 
 
 class Hash(torch.nn.Module):
@@ -22,7 +31,7 @@ def tokens(batch):
 
 
 def exported(backend, **fields):
-    exporter, config = BACKENDS[backend]
+    exporter, config = BACKENDS.get(backend, OPENVINO)
     explicit = {"tokens": {0: torch.export.Dim("batch", min=1, max=16)}}
     return exporter().export_model(Hash(), tokens(3), config(dynamic_shapes=explicit, **fields))
 
@@ -38,3 +47,8 @@ def test_works(backend):
     graph = exported(backend)
     for batch in (3, 1, 8):
         torch.testing.assert_close(graph(**tokens(batch)), Hash()(**tokens(batch)))
+
+
+def test_openvino_has_no_such_numbers():
+    with pytest.raises(LoweringError, match=r"32 bits, 'model' multiplies with \d+ \(at .*test_wide_whole_numbers.py"):
+        exported("openvino")

@@ -31,6 +31,7 @@ from .ports import with_ports
 from .reductions import separate_reductions
 from .stateful import fold_state
 from .translations import translations
+from .wide_numbers import check_whole_numbers
 
 # Ops that the frontend was seen to have no rule for in this process: decomposed at once the next time.
 _unconverted: set[str] = set()
@@ -45,8 +46,10 @@ def lower(traced: Traced, config: OpenVINOConfig) -> Lowered:
     `traced.weights` refers to.
 
     Raises:
-        LoweringError: If an op has no translation; names the op, the component and the model source line.
+        LoweringError: If an op has no translation, or needs whole numbers of 64 bits; names the component and the model
+            source line.
     """
+    check_whole_numbers(traced.program, traced.spec.name)
     program = _functional(traced.program)
     constants = Constants(traced.weights)
     model = _convert(program, traced, constants)

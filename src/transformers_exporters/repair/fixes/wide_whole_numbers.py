@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind
-from torch.fx import Node
-from torch.fx.node import map_arg
 
-from ...trace.graph_state import held_tensor, program_inputs
 from ...workarounds import Workaround
+from ..constant_values import constant_value, constants_of
 from ..inline import inline, substitute
 
 _aten = torch.ops.aten
-#: A longer result would be a weight; the series of powers that model code hashes with are a few numbers.
-_LARGEST = 256
 #: The longest window whose products are added up one by one.
 _WINDOW = 32
 
@@ -28,18 +21,13 @@ def keep_whole(program: ExportedProgram) -> int:
 
 def _compute_powers(program: ExportedProgram) -> int:
     """Replace each `pow` of constant whole numbers by its values, with torch's overflow; returns how many there were."""
-    constants = {
-        node: held_tensor(program, spec)
-        for node, spec in program_inputs(program)
-        if spec.kind is InputKind.CONSTANT_TENSOR
-    }
+    constants = constants_of(program)
     changed = 0
     for node in list(program.graph.nodes):
         if node.target is not _aten.pow.Tensor_Tensor or node.meta["val"].is_floating_point():
             continue
-        try:
-            value = _value(node, constants)
-        except _Varies:
+        value = constant_value(node, constants)
+        if value is None:
             continue
         numbers, shape, dtype = value.flatten().tolist(), list(value.shape), value.dtype
 
@@ -73,35 +61,6 @@ def _add_products(program: ExportedProgram) -> int:
         substitute(node, inline(node, added, (terms,), {}))
         changed += 1
     return changed
-
-
-class _Varies(Exception):
-    """A value that depends on an input, or is not small."""
-
-
-def _value(node: Node, constants: dict[Node, Any]) -> torch.Tensor:
-    """The tensor that a node always is."""
-    if any(_writes(user) for user in node.users):
-        raise _Varies
-    if node in constants:
-        found = constants[node]
-    elif node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload):
-        if torch.Tag.nondeterministic_seeded in node.target.tags or _writes(node):
-            raise _Varies
-        args, kwargs = map_arg((node.args, node.kwargs), lambda used: _value(used, constants))
-        found = node.target(*args, **kwargs)
-    else:
-        raise _Varies
-    if not isinstance(found, torch.Tensor) or found.device.type != "cpu" or found.numel() > _LARGEST:
-        raise _Varies
-    return found
-
-
-def _writes(node: Node) -> bool:
-    """Whether a node may write into what it takes."""
-    if not isinstance(node.target, torch._ops.OpOverload) or node.target is _aten.detach_.default:
-        return False
-    return bool(node.target._schema.is_mutable)
 
 
 WORKAROUND = Workaround(
