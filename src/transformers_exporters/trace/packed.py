@@ -59,6 +59,16 @@ def same_segment_mask(size: Any, lengths: Tensor, dtype: torch.dtype) -> Tensor:
     return mask.unsqueeze(0).unsqueeze(0)
 
 
+def first_true(seen: Tensor, most: Any) -> Tensor:
+    """The places of each row that are true, in their order, then those that are not: int64 [rows, most].
+
+    By `topk` of what counts down: a running sum takes memory by the square of the row where torch takes it apart.
+    """
+    size = seen.shape[1]
+    countdown = size - torch.arange(size, device=seen.device)
+    return torch.topk(torch.where(seen, countdown, countdown - size), most, dim=1).indices
+
+
 class Patches(NamedTuple):
     """For every patch of packed images, int64 [patches]: its image, frame, row and column, and the image's grid."""
 

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from ...workarounds import Workaround
 from ..decorated import innermost, with_innermost
+from ..packed import first_true
 
 #: What a forward of this kind calls: detection and description for each image, filled into padded tensors.
 _NAMED = frozenset(
@@ -71,7 +72,7 @@ def _detected(decoder: Any, encoded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     most = kept.amax().item()
     torch._check(most >= 0)
     torch._check(most <= height * width)
-    order = _first_true(seen, most)
+    order = first_true(seen, most)
     if limit >= 0:  # of an image that has more, those with the highest scores, in their order
         best = torch.topk(flat.masked_fill(~seen, -1.0), most, dim=1).indices
         order = torch.where((counts > limit).unsqueeze(1), best, order)
@@ -79,16 +80,6 @@ def _detected(decoder: Any, encoded: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     points = torch.stack([order % width, order // width], dim=-1).to(scores.dtype)
     found = torch.gather(flat, 1, order)
     return points * valid.unsqueeze(-1), found * valid, valid
-
-
-def _first_true(seen: Tensor, most: Any) -> Tensor:
-    """The places of each row that are true, in their order, filled up with others: int64 [rows, most].
-
-    By `topk` of what counts down: a running sum takes memory by the square of the pixels where torch takes it apart.
-    """
-    size = seen.shape[1]
-    countdown = size - torch.arange(size, device=seen.device)
-    return torch.topk(torch.where(seen, countdown, countdown - size), most, dim=1).indices
 
 
 WORKAROUND = Workaround(

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ...workarounds import Workaround
+from ..packed import first_true
 
 #: What an embedding of this kind calls: it draws the patches that it keeps.
 _NAMED = frozenset(("multinomial", "patch_embeddings", "position_embeddings", "cls_token", "nonzero"))
@@ -44,7 +45,7 @@ def in_order(original: Callable[..., Any]) -> Callable[..., Any]:
         length = most.item()
         torch._check(length >= 1)
         torch._check(length <= height * width)
-        order = _seen_first(seen)[:, :length]
+        order = first_true(seen > 0, length)
 
         def chosen(values: Tensor) -> Tensor:
             return torch.gather(values, 1, order.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
@@ -69,14 +70,6 @@ def _weights(sizes: Tensor, most: Any, side: int) -> Tensor:
     source = place.to(torch.float32) * scale.unsqueeze(1)
     weight = (1 - (source.unsqueeze(-1) - torch.arange(side, device=sizes.device)).abs()).clamp(min=0)
     return weight * (place < sizes.unsqueeze(1)).unsqueeze(-1)
-
-
-def _seen_first(seen: Tensor) -> Tensor:
-    """The places of each row that are 1, then those that are 0, each in their order: int64, shape of `seen`."""
-    ones = seen.cumsum(1)
-    rank = torch.where(seen > 0, ones - 1, ones[:, -1:] + (1 - seen).cumsum(1) - 1)
-    place = torch.arange(seen.shape[1], device=seen.device).expand_as(rank)
-    return torch.zeros_like(rank).scatter(1, rank, place)
 
 
 WORKAROUND = Workaround(
