@@ -22,3 +22,19 @@ def test_every_place_can_be_chosen(export: Any) -> None:
     exported = export(Chosen(), case(2, 5))
     for batch, frames in ((2, 5), (3, 7), (4, 700)):
         assert exported.error(**case(batch, frames)) == 0
+
+
+class Best(torch.nn.Module):
+    def forward(self, input_features: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """input_features float32 [batch, frames, 4], mask bool [batch, frames]: the frames of each row that are let through."""
+        most = mask.sum(1).amax().item()
+        torch._check(most >= 1)
+        torch._check(most <= mask.shape[1])
+        order = torch.topk(mask.to(torch.int64) * 1000 - torch.arange(mask.shape[1]), most, dim=1).indices
+        return torch.gather(input_features, 1, order.unsqueeze(-1).expand(-1, -1, 4)) + 1
+
+
+def test_all_can_be_taken_from_the_top(export: Any) -> None:
+    exported = export(Best(), case(2, 5))
+    for batch, frames in ((2, 5), (3, 7), (4, 700)):
+        assert exported.error(**case(batch, frames)) == 0

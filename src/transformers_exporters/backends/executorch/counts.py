@@ -9,15 +9,21 @@ import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
+from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 _aten = torch.ops.aten
 _OF_ARGUMENT = {_aten.nonzero.default: 0, _aten.masked_select.default: 1}
 
 
 def counts_of(program: ExportedProgram) -> dict[sympy.Symbol, sympy.Expr]:
-    """The largest value of each size that counts where a mask holds, in the sizes of the mask."""
+    """The largest value of each size that is data, in other sizes.
+
+    A size that counts where a mask holds is at most the mask's; what is taken from the top is at most what there is.
+    """
     found: dict[sympy.Symbol, sympy.Expr] = {}
     for node in program.graph.nodes:
+        if node.target is _aten.topk.default:
+            found |= _taken(node)
         mask = _mask(node)
         if mask is None:
             continue
@@ -30,6 +36,17 @@ def counts_of(program: ExportedProgram) -> dict[sympy.Symbol, sympy.Expr]:
             if new in found:
                 found.setdefault(old, found[new])
     return found
+
+
+def _taken(node: Node) -> dict[sympy.Symbol, sympy.Expr]:
+    """The number that `topk` takes, if it is data: at most the size of the axis."""
+    number = node.args[1].meta["val"] if isinstance(node.args[1], Node) else node.args[1]
+    dim = int(node.args[2]) if len(node.args) > 2 else int(node.kwargs.get("dim", -1))
+    size = node.args[0].meta["val"].shape[dim]
+    symbol = number.node.expr if isinstance(number, torch.SymInt) else None
+    if not isinstance(symbol, sympy.Symbol) or not symbol_is_type(symbol, SymT.UNBACKED_INT):
+        return {}
+    return {symbol: size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)}
 
 
 def _mask(node: Node) -> torch.Tensor | None:
