@@ -24,6 +24,7 @@ from ..prepare.references import is_referenced
 from ..prepare.resize import axis_size, resize
 from ..prepare.sizes import runs
 from ..prepare.untouched import kept_weights, untouched
+from .pinned_sizes import pinned_ranges, unrolls
 from .record import Traced
 
 logger = logging.getLogger(__name__)
@@ -45,14 +46,22 @@ def prove_ranges(traced: Traced, prepared: Prepared) -> Traced:
         traced: As described after the trace.
         prepared: What was traced. Its model runs here, in eager mode.
     """
-    if is_referenced(prepared.model):
+    unrolled = unrolls(traced.program)
+    if is_referenced(prepared.model) and not unrolled:
         return traced  # a trial would read every weight of the checkpoint
-    ranges = dict(traced.spec.axes)
+    ranges, pinned = dict(traced.spec.axes), pinned_ranges(traced)
+    if is_referenced(prepared.model):
+        return dataclasses.replace(traced, spec=dataclasses.replace(traced.spec, axes=ranges | pinned))
     constraints = traced.program.range_constraints
     narrowed = dict(constraints)
     # A trial outside of the bounds must reach the graph; what holds is written back below.
     constraints.update({symbol: ValueRanges(1, int_oo) for symbol in constraints if str(symbol) in traced.symbols})
     for group in _groups(ranges):
+        held = {name: pinned[name] for name in group if name in pinned}
+        # The traced program itself is right at other sizes where it calls an LSTM; the one that a backend unrolls is not.
+        if held and (unrolled or _wrong_beyond(traced, prepared, {name: ranges[name] for name in group} | held)):
+            ranges.update(held)
+            continue
         narrow = {name: ranges[name] for name in group if ranges[name].minimum > 1 or ranges[name].maximum is not None}
         if narrow:
             ranges.update(_widen(traced, prepared, narrow))
@@ -100,6 +109,16 @@ def _widen(traced: Traced, prepared: Prepared, narrow: Mapping[str, AxisRange]) 
         )
         for name, bounds in narrow.items()
     }
+
+
+def _wrong_beyond(traced: Traced, prepared: Prepared, reach: Mapping[str, AxisRange]) -> bool:
+    """Whether the program is wrong at a size outside of those for which its comparisons hold."""
+    low = max(bounds.minimum for bounds in reach.values()) - 1
+    high = min((bounds.maximum for bounds in reach.values() if bounds.maximum is not None), default=None)
+    sizes = [low] if low else []
+    if high is not None and high < _LARGEST_TRIAL:
+        sizes += [high + 1, 2 * high + 1]
+    return any(_same(traced, prepared, dict.fromkeys(reach, size)) is False for size in sizes)
 
 
 def _same(traced: Traced, prepared: Prepared, sizes: Mapping[str, int]) -> bool | None:
