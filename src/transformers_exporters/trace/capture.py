@@ -27,6 +27,7 @@ from .assumptions import accepts, answered_from_sample, asks_for_values, forget_
 from .describe import describe, sizes_of
 from .dims import request_shapes
 from .fixed_sums import with_fixed_sums
+from .frozen import report_frozen
 from .larger_inputs import SingleInInput, has_single, larger_inputs, stopped_at_single
 from .pieces import with_pieces
 from .ranges import prove_ranges, wrong_sizes
@@ -83,6 +84,7 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         static = prepared.static | baked.keys()
         if sizes_of(inputs) != sizes_of(prepared.inputs) or static != prepared.static:
             return capture(dataclasses.replace(prepared, inputs=inputs, static=static), config, fired)
+        report_frozen(traced, prepared)
     return traced
 
 

@@ -1,4 +1,4 @@
-"""Prove how far a traced graph reaches: widen the ranges that torch.export narrowed for no reason, report the frozen axes.
+"""Prove how far a traced graph reaches: widen the ranges that torch.export narrowed for no reason.
 
 A trace compares sizes (is this axis 1? is it above the window?) and torch.export turns every answer into a bound. Some
 bounds are the model's own, some only mean "not 1", some are a branch that the graph has lost. The difference is measured:
@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -22,15 +22,14 @@ from ..artifact.spec import AxisRange
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
 from ..prepare.resize import axis_size, resize
-from ..prepare.sizes import runs
 from ..prepare.untouched import kept_weights, untouched
 from .pinned_sizes import pinned_ranges, unrolls
 from .record import Traced
 
 logger = logging.getLogger(__name__)
 
-# Axes that models resize together.
-_JOINT = (("height", "width"),)
+#: Axes that models resize together.
+JOINT = (("height", "width"),)
 _SMALL = (1, 2, 3, 4, 8, 16, 32)
 # Above this, trying a size would cost more than the knowledge is worth.
 _LARGEST_TRIAL = 4096
@@ -68,7 +67,6 @@ def prove_ranges(traced: Traced, prepared: Prepared) -> Traced:
     constraints.update(
         {symbol: _bounds(narrowed[symbol], ranges.get(traced.symbols.get(str(symbol), ""))) for symbol in narrowed}
     )
-    _report_frozen(traced, prepared)
     return dataclasses.replace(traced, spec=dataclasses.replace(traced.spec, axes=ranges))
 
 
@@ -81,7 +79,7 @@ def _bounds(narrowed: ValueRanges[Any], proved: AxisRange | None) -> ValueRanges
 
 
 def _groups(ranges: Mapping[str, AxisRange]) -> list[tuple[str, ...]]:
-    joint = [tuple(name for name in group if name in ranges) for group in _JOINT]
+    joint = [tuple(name for name in group if name in ranges) for group in JOINT]
     single = [(name,) for name in ranges if not any(name in group for group in joint)]
     return [group for group in joint if group] + single
 
@@ -188,35 +186,3 @@ def _close(wanted: Any, got: Any) -> bool:
         return True
     scale = max(wanted[finite].abs().max().item(), 1e-5)
     return (wanted - got)[finite].abs().max().item() <= _RELATIVE_TOLERANCE * scale
-
-
-def _report_frozen(traced: Traced, prepared: Prepared) -> None:
-    """Warn about every named axis that came out constant although the eager model accepts another size."""
-    fixed = {tensor.name: tensor.shape for tensor in traced.spec.inputs}
-    frozen: dict[str, list[str]] = {}
-    for path, shape in fixed.items():
-        for dim, (size, name) in enumerate(zip(shape, prepared.axes.get(path, ()), strict=False)):
-            if name is not None and name not in prepared.static and isinstance(size, int):
-                frozen.setdefault(name, []).append(f"{path}[{dim}]")
-    legal = [name for name in frozen if _accepts_another(prepared, name)]
-    if legal:
-        listed = "; ".join(f"{name} at {', '.join(frozen[name])}" for name in legal)
-        logger.warning(
-            "%s: these axes are constant in the graph although the model takes other sizes: %s.", prepared.name, listed
-        )
-
-
-def _accepts_another(prepared: Prepared, name: str) -> bool:
-    size = axis_size(prepared.inputs, prepared.axes, name)
-    if size is None:
-        return False
-    joint = next((group for group in _JOINT if name in group), (name,))
-    return any(_runs(prepared, dict.fromkeys(joint, other)) for other in _others(size))
-
-
-def _others(size: int) -> Iterable[int]:
-    return (size + 1, size + 32, 2 * size)
-
-
-def _runs(prepared: Prepared, sizes: Mapping[str, int]) -> bool:
-    return runs(prepared.model, resize(prepared.inputs, prepared.axes, sizes))

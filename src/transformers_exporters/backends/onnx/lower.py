@@ -120,6 +120,12 @@ def _say_missing_kernels(spec: ComponentSpec) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """The converter prints progress to stdout even when told not to."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        yield
+    """The converter prints progress to stdout even when told not to, and warns of each op of torchvision that it lacks."""
+    registration = logging.getLogger("torch.onnx._internal.exporter._registration")
+    level = registration.level
+    registration.setLevel(logging.ERROR)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        registration.setLevel(level)
