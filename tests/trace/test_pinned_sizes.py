@@ -1,9 +1,12 @@
 """`trace.pinned_sizes`: an axis whose derived size the trace compared with a number."""
 
 import pytest
+import sympy
 import torch
+from torch.utils._sympy.functions import Mod
 
 from transformers_exporters import ExecutorchConfig, ExecutorchExporter, InputError, OnnxConfig, OnnxExporter
+from transformers_exporters.trace.pinned_sizes import _hold
 
 
 class Strided(torch.nn.Module):
@@ -73,3 +76,10 @@ def test_a_trial_decides(harmless):
     else:
         with pytest.raises(InputError, match="10 to 11"):
             exported(x=x)
+
+
+def test_a_size_that_leaves_nothing():
+    """torch's `Mod` refuses negative numbers (the image encoder of DeepSeek-OCR 2)."""
+    size = sympy.Symbol("size", integer=True, positive=True)
+    rest = sympy.Eq(Mod(size - 8, 3), 0)
+    assert [n for n in (2, 4, 6, *range(7, 18)) if _hold([rest], size, n)] == [8, 11, 14, 17]

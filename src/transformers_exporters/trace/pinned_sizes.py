@@ -67,7 +67,10 @@ def _sizes(program: ExportedProgram) -> Iterator[tuple[sympy.Symbol, int, Any]]:
 
 
 def _hold(equalities: Sequence[Any], symbol: sympy.Symbol, size: int) -> bool:
-    return all(each.xreplace({symbol: sympy.Integer(size)}) is not sympy.false for each in equalities)
+    try:
+        return all(each.xreplace({symbol: sympy.Integer(size)}) is not sympy.false for each in equalities)
+    except AssertionError:  # torch's `Mod` of a negative number: what the model would be left with at such a size
+        return False
 
 
 def _reach(holds: Callable[[int], bool], size: int) -> tuple[int, int | None]:
