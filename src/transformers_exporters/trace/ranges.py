@@ -51,6 +51,8 @@ def prove_ranges(traced: Traced, prepared: Prepared) -> Traced:
     ranges, pinned = dict(traced.spec.axes), pinned_ranges(traced)
     if is_referenced(prepared.model):
         return dataclasses.replace(traced, spec=dataclasses.replace(traced.spec, axes=ranges | pinned))
+    if "cache" in ranges and not unrolled:
+        pinned = {}  # one axis alone, changed beside a cache, makes inputs that do not belong together: they tell nothing
     constraints = traced.program.range_constraints
     narrowed = dict(constraints)
     # A trial outside of the bounds must reach the graph; what holds is written back below.
