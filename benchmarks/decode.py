@@ -7,8 +7,8 @@ usage: python benchmarks/decode.py [--models smollm2,minilm] [--formats onnx] [-
 component for each token, each package through its own component call. `loop` is the engine's loop of `examples/decode_loops`
 over a cache that stays where it is (a fixed-size cache; OpenVINO's own state). `compiled` is eager with a fixed-size cache and
 `torch.compile` around its forward. An encoder is called on a batch of two texts again and again. The contestants take turns,
-each in a forked child of its own; opening, compiling and one warm-up are not counted. Ratios are ours ÷ other: above 1 is
-faster.
+each in a forked child of its own; opening, compiling and one warm-up are not counted. Ratios are ours ÷ other, the medians
+of those of each round: above 1 is faster.
 """
 
 from __future__ import annotations
@@ -176,13 +176,21 @@ def main() -> None:
             made = {case["who"]: case["made"] for case in runs}
             for who, value in speed.items():
                 table.add_row(model, format, who, f"{value:.1f}", str(made[who] == made["eager"]))
-            for ours in (who for who in ("dynamic", "loop") if who in speed):
-                for other in (who for who in ("peer", "eager", "compiled") if who in speed):
-                    ratios[f"{model}/{format}/{ours} ÷ {other}"] = speed[ours] / speed[other]
-            if "loop" in speed:
-                ratios[f"{model}/{format}/loop ÷ dynamic"] = speed["loop"] / speed["dynamic"]
+            ratios.update({f"{model}/{format}/{pair}": ratio for pair, ratio in _ratios(runs).items()})
             write_report(given.json, cases, ratios)
     Console().print(table)
+
+
+def _ratios(runs: list[dict[str, Any]]) -> dict[str, float]:
+    """Medians of the ratios within a round: a machine that slows down between two rounds slows all contestants of one."""
+    speed = {(case["who"], case["round"]): case["per_second"] for case in runs}
+    pairs = [(ours, other) for ours in ("dynamic", "loop") for other in ("peer", "eager", "compiled")]
+    found: dict[str, float] = {}
+    for ours, other in [*pairs, ("loop", "dynamic")]:
+        rounds = [r for who, r in speed if who == ours and (other, r) in speed]
+        if rounds:
+            found[f"{ours} ÷ {other}"] = statistics.median(speed[ours, r] / speed[other, r] for r in rounds)
+    return found
 
 
 def _names(runs: list[dict[str, Any]]) -> list[str]:
