@@ -186,7 +186,7 @@ def verify(
                     refused.append(f"{part.name}: {case}")
                     continue
                 rows += _compare(component, part, case, kwargs, wanted, quantized)
-            fixed += [f"{part.name}: {case}" for case, kwargs in _fixed_cases(spec, part) if _alike(part, case, kwargs)]
+            fixed += [f"{part.name}: {case}" for case in _fixed(spec, part)]
     report = Report(tuple(rows), tuple(refused), tuple(fixed))
     _record(exported, report)
     return report
@@ -270,13 +270,16 @@ def _wanted(part: Part, case: str, kwargs: Mapping[str, Any]) -> dict[str, torch
         return None
 
 
-def _alike(part: Part, case: str, kwargs: Mapping[str, Any]) -> bool:
-    """Whether the model takes inputs and returns tensors of the ranks of its own case: no graph returns two ranks."""
-    other = _wanted(part, case, kwargs)
-    own = _wanted(part, "the given sizes", {name: value for name, value in part.inputs.items() if value is not None})
-    if not other or not own:
-        return bool(other)
-    return all(own[name].dim() == value.dim() for name, value in other.items() if name in own)
+def _fixed(spec: ComponentSpec, part: Part) -> Iterator[str]:
+    """The cases that the model takes with tensors of the ranks of its own case: no graph returns two ranks."""
+    taken = {case: other for case, kwargs in _fixed_cases(spec, part) if (other := _wanted(part, case, kwargs))}
+    if not taken:
+        return
+    given = {name: value for name, value in part.inputs.items() if value is not None}
+    own = _wanted(part, "the given sizes", given) or {}
+    for case, other in taken.items():
+        if all(own[name].dim() == value.dim() for name, value in other.items() if name in own):
+            yield case
 
 
 def _fixed_cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any]]]:

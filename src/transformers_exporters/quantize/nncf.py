@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..doors import Requirement
 from ..errors import ConfigError
+from ..quiet import quiet as quiet_log
 from .contract import Quantizer
 
 _MODES = ("int8", "int4", "static")
@@ -77,16 +76,8 @@ class NNCFQuantizer(Quantizer):
             )
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
+def quiet(level: int = logging.WARNING) -> AbstractContextManager[None]:
     """NNCF logs tables of its decisions and draws progress bars on stdout."""
     import nncf  # noqa: F401 - sets its logger's level when it is imported
 
-    logger = logging.getLogger("nncf")
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            yield
-    finally:
-        logger.setLevel(level)
+    return quiet_log("nncf", level)

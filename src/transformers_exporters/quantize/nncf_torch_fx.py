@@ -61,9 +61,7 @@ class NNCFTorchFXQuantizer(Quantizer):
             tuple(feed[tensor.name].clone() for tensor in traced.spec.inputs) for feed in calibration.feeds(traced.spec)
         ]
         module = as_graph_module(traced)
-        logger = logging.getLogger("nncf")
-        with quiet(), torch.no_grad():
-            logger.setLevel(logging.ERROR)  # each call warns that it is experimental; `quiet` puts the level back
+        with quiet(logging.ERROR), torch.no_grad():  # each call warns that it is experimental
             return from_graph_module(traced, self._quantized(module, feeds))
 
     def _quantized(self, module: GraphModule, feeds: list[Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .packed import segment_of
+from .packed import places
 
 
 def best_grid(sizes: Tensor, pinpoints: Sequence[Sequence[int]], tile: int) -> Tensor:
@@ -58,15 +58,11 @@ def packed_tokens(sizes: Tensor, grid: Tensor, side: int, newline: int) -> Token
     area = side * side
     counts = area + rows * (columns + newline)
     tiles = 1 + grid.prod(-1)
-    total = counts.sum().item()
-    torch._check(total > 1)
-    position = torch.arange(total, device=sizes.device)
-    image = segment_of(position, counts)
+    image, place = places(counts)
 
     def of(values: Tensor) -> Tensor:
         return values.index_select(0, image)
 
-    place = position - of(counts.cumsum(0) - counts)
     across = of(columns + newline).clamp(min=1)  # a very narrow image has no column left
     row, column = (place - area) // across, (place - area) % across
     ends = column == of(columns)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..hf.pieces import Pieces
 from .anyres import without_padding
-from .packed import segment_of
+from .packed import places
 
 
 def scaled_rows(features: Tensor, sizes: Tensor, grid: Tensor, newline: Tensor | None, most: int) -> Pieces:
@@ -33,15 +33,11 @@ def scaled_rows(features: Tensor, sizes: Tensor, grid: Tensor, newline: Tensor |
     ratio = (kept.prod(-1).to(torch.float64) / (most * area)).sqrt().unsqueeze(1)
     scaled = torch.where(ratio > 1.1, torch.floor_divide(kept.to(torch.float64), ratio).to(torch.int64), kept)
     counts = area + scaled[:, 0] * (scaled[:, 1] + int(newline is not None))
-    total = counts.sum().item()
-    torch._check(total > 1)
-    position = torch.arange(total, device=sizes.device)
-    image = segment_of(position, counts)
+    image, place = places(counts)
 
     def of(values: Tensor) -> Tensor:
         return values.index_select(0, image)
 
-    place = position - of(counts.cumsum(0) - counts)
     across = of(scaled[:, 1] + int(newline is not None)).clamp(min=1)
     row, column = (place - area) // across, (place - area) % across
     tiles = 1 + grid.prod(-1)

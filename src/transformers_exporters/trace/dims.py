@@ -115,3 +115,14 @@ def axis_ranges(program: ExportedProgram, names: Mapping[str, str], *, explicit:
             high = high if known.maximum is None else known.maximum if high is None else min(high, known.maximum)
         ranges[name] = AxisRange(minimum=1 if low <= (1 if explicit else 2) else low, maximum=high)
     return ranges
+
+
+def shape_env_of(program: ExportedProgram) -> Any:
+    """The `ShapeEnv` of a graph's symbols; None if it has none."""
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor):
+            for size in value.shape:
+                if isinstance(size, torch.SymInt):
+                    return size.node.shape_env
+    return None

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import sympy
-import torch
-from torch import SymInt
 from torch.export import ExportedProgram
 
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
 from ..prepare.resize import axis_size, resize
 from ..prepare.sizes import runs
+from .dims import shape_env_of
 from .ranges import JOINT
 from .record import Traced
 
@@ -43,7 +42,7 @@ def report_frozen(traced: Traced, prepared: Prepared) -> None:
 
 def _line(program: ExportedProgram, path: str, dim: int) -> str | None:
     """`file:line: code` of the comparison that made a number of an input's size; None where torch did not note one."""
-    shape_env = _shape_env(program)
+    shape_env = shape_env_of(program)
     if shape_env is None:
         return None
     name = path.rpartition(".")[2]
@@ -55,15 +54,6 @@ def _line(program: ExportedProgram, path: str, dim: int) -> str | None:
             frame: Any = getattr(guard.sloc, "framework_loc", None)
             if isinstance(guard.expr, sympy.Eq) and guard.expr.free_symbols == {symbol} and hasattr(frame, "lineno"):
                 return f"{Path(frame.filename).name}:{frame.lineno}: {(frame.line or '').strip()}"
-    return None
-
-
-def _shape_env(program: ExportedProgram) -> Any:
-    for node in program.graph.nodes:
-        value = node.meta.get("val")
-        for size in value.shape if isinstance(value, torch.Tensor) else ():
-            if isinstance(size, SymInt):
-                return size.node.shape_env
     return None
 
 

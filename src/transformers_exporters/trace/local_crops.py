@@ -12,7 +12,7 @@ from torch import SymInt, Tensor
 
 from ..hf.pieces import Pieces
 from .decorated import innermost, with_innermost
-from .packed import segment_of
+from .packed import places
 
 
 def crops_in_order(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,9 +95,7 @@ def _joined(views: Tensor, crops: Tensor | None, numbers: Any, separator: Tensor
     parts = numbers.to(torch.int64) * crops.shape[1]
     counts = parts + whole
     # As many as there are crops, whatever the numbers say: no size of the graph is data.
-    position = torch.arange(crops.shape[0] * crops.shape[1] + images * whole, device=views.device)
-    image = segment_of(position, counts)
-    place = position - (counts.cumsum(0) - counts).index_select(0, image)
+    image, place = places(counts, crops.shape[0] * crops.shape[1] + images * whole)
     local = place < parts.index_select(0, image)
     first = (parts.cumsum(0) - parts).index_select(0, image)
     behind = crops.shape[0] * crops.shape[1] + image * whole + place - parts.index_select(0, image)

@@ -51,6 +51,21 @@ def segment_of(position: Tensor, lengths: Tensor) -> Tensor:
     return (position.unsqueeze(1) >= lengths.cumsum(0).unsqueeze(0)).sum(1)
 
 
+def places(lengths: Tensor, total: Any = None) -> tuple[Tensor, Tensor]:
+    """Of every position of packed segments its segment, and its place in there: both int64 [total].
+
+    Args:
+        lengths: int64 [segments].
+        total: Their sum, where it is known as a size; else it is read from them, and asserted to be more than one.
+    """
+    if total is None:
+        total = lengths.sum().item()
+        torch._check(total > 1)
+    position = torch.arange(total, device=lengths.device)
+    segment = segment_of(position, lengths)
+    return segment, position - (lengths.cumsum(0) - lengths).index_select(0, segment)
+
+
 def same_segment_mask(size: Any, lengths: Tensor, dtype: torch.dtype) -> Tensor:
     """Additive attention mask [1, 1, size, size] that keeps segments apart: 0 within one, the lowest number between two."""
     segment = segment_of(torch.arange(size, device=lengths.device), lengths)
@@ -88,13 +103,10 @@ def locate_patches(grid_thw: Tensor, merge: Any) -> Patches:
         merge: An int, or one int per image in a tensor.
     """
     counts = grid_thw[:, 0] * grid_thw[:, 1] * grid_thw[:, 2]
-    total = counts.sum().item()
-    position = torch.arange(total, device=grid_thw.device)
-    image = segment_of(position, counts)
+    image, offset = places(counts, counts.sum().item())
     height, width = grid_thw[:, 1].index_select(0, image), grid_thw[:, 2].index_select(0, image)
     if isinstance(merge, Tensor):
         merge = merge.index_select(0, image)
-    offset = position - (counts.cumsum(0) - counts).index_select(0, image)
     frame, within = offset // (height * width), offset % (height * width)
     block, inner = within // (merge * merge), within % (merge * merge)
     across = width // merge

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sympy
@@ -17,12 +17,13 @@ from torch import SymInt
 from torch.export import ExportedProgram
 
 from ..artifact.spec import AxisRange
+from .dims import shape_env_of
 from .record import Traced
 
 # Where this many sizes beyond the traced one hold, all are taken to.
 _NEAR = 256
 
-
+# What torch takes apart into a step for each position.
 _RECURRENT = ("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input")
 
 
@@ -38,32 +39,36 @@ def unrolls(program: ExportedProgram) -> bool:
 
 def pinned_ranges(traced: Traced) -> dict[str, AxisRange]:
     """By name, the axes of which the equalities of the trace leave a part, and which part."""
+    shape_env = shape_env_of(traced.program)
+    if shape_env is None:
+        return {}
+    equalities: dict[sympy.Symbol, list[Any]] = {}
+    for guard in shape_env.guards:
+        known = shape_env.replace(guard.expr)
+        if isinstance(known, sympy.Eq) and len(known.free_symbols) == 1:
+            equalities.setdefault(next(iter(known.free_symbols)), []).append(known)
     found: dict[str, AxisRange] = {}
-    for symbol, size, shape_env in _sizes(traced.program):
-        name = traced.symbols.get(str(symbol))
-        known = traced.spec.axes.get(name or "")
-        if name is None or known is None or name in found:
+    for symbol, size in _sizes(traced.program).items():
+        axis = traced.spec.axes.get(name := traced.symbols.get(str(symbol), ""))
+        if axis is None or symbol not in equalities or name in found:
             continue
-        equal = [
-            expr
-            for guard in shape_env.guards
-            if isinstance(expr := shape_env.replace(guard.expr), sympy.Eq) and expr.free_symbols == {symbol}
-        ]
-        if equal:
-            low, high = _reach(functools.partial(_hold, equal, symbol), size)
-            high = min((bound for bound in (high, known.maximum) if bound is not None), default=None)
-            reached = dataclasses.replace(known, minimum=max(low, known.minimum), maximum=high)
-            if reached != known:
-                found[name] = reached
+        low, high = _reach(functools.partial(_hold, equalities[symbol], symbol), size)
+        high = min((bound for bound in (high, axis.maximum) if bound is not None), default=None)
+        reached = dataclasses.replace(axis, minimum=max(low, axis.minimum), maximum=high)
+        if reached != axis:
+            found[name] = reached
     return found
 
 
-def _sizes(program: ExportedProgram) -> Iterator[tuple[sympy.Symbol, int, Any]]:
+def _sizes(program: ExportedProgram) -> dict[sympy.Symbol, int]:
+    """The traced size of each symbol of an input's axis."""
+    found: dict[sympy.Symbol, int] = {}
     for node in program.graph.find_nodes(op="placeholder"):
         value = node.meta.get("val")
         for size in value.shape if isinstance(value, torch.Tensor) else ():
             if isinstance(size, SymInt) and isinstance(size.node.expr, sympy.Symbol) and size.node.has_hint():
-                yield size.node.expr, int(size.node.hint), size.node.shape_env
+                found[size.node.expr] = int(size.node.hint)
+    return found
 
 
 def _hold(equalities: Sequence[Any], symbol: sympy.Symbol, size: int) -> bool:

@@ -7,8 +7,8 @@ import torch
 from torch.export import Dim
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
-from transformers_exporters.backends.executorch.bounds import shape_env_of
 from transformers_exporters.backends.executorch.guards import INVOLVED, quick_guards
+from transformers_exporters.trace.dims import shape_env_of
 
 
 class Plus(torch.nn.Module):

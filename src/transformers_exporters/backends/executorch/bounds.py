@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import sympy
-import torch
 from torch.export import ExportedProgram
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from ...artifact.spec import ComponentSpec
+from ...trace.dims import shape_env_of
 from .counts import counts_of
 from .planned_memory import Memory
 from .upper_sizes import largest_size
@@ -141,17 +141,6 @@ def bounds_applied(program: ExportedProgram, bounds: Mapping[sympy.Symbol, int])
         yield
     finally:
         shape_env.var_to_range.update(before)
-
-
-def shape_env_of(program: ExportedProgram) -> Any:
-    """The `ShapeEnv` of a graph's symbols; None if it has none."""
-    for node in program.graph.nodes:
-        value = node.meta.get("val")
-        if isinstance(value, torch.Tensor):
-            for size in value.shape:
-                if isinstance(size, torch.SymInt):
-                    return size.node.shape_env
-    return None
 
 
 def _default(name: str, batch: int, fraction: float, named: int, unnamed: int) -> int:

@@ -14,10 +14,11 @@ from executorch.exir.passes import MemoryPlanningPass
 from torch.export import ExportedProgram
 
 from ...errors import LoweringError
+from ...trace.dims import shape_env_of
 from ...trace.record import Traced
 from ..contract import Lowered
 from .borders import Results, arrange_results, drop_constants, without_written_inputs
-from .bounds import bounded_spec, bounds_applied, choose_bounds, shape_env_of
+from .bounds import bounded_spec, bounds_applied, choose_bounds
 from .config import ExecutorchConfig
 from .execution import to_execution
 from .guards import quick_guards

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import io
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import onnx_ir as ir
@@ -17,6 +15,7 @@ from ...artifact.spec import ComponentSpec
 from ...artifact.weights import WeightRef
 from ...errors import LoweringError
 from ...prepare.references import has_values
+from ...quiet import quiet
 from ...repair.source_line import source_line
 from ...trace.record import Traced
 from ..contract import Lowered
@@ -40,7 +39,8 @@ def lower(traced: Traced, config: OnnxConfig) -> Lowered:
         LoweringError: If an op has no translation; names the op, the component and the model source line.
     """
     try:
-        with _quiet():
+        # The converter prints progress even when told not to, and warns of each op of torchvision that it lacks.
+        with quiet("torch.onnx._internal.exporter._registration", logging.ERROR):
             program = torch.onnx.export(
                 traced.program,
                 (),
@@ -116,16 +116,3 @@ def _say_missing_kernels(spec: ComponentSpec) -> None:
             "or export the model in float32 or float16.",
             spec.name,
         )
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """The converter prints progress to stdout even when told not to, and warns of each op of torchvision that it lacks."""
-    registration = logging.getLogger("torch.onnx._internal.exporter._registration")
-    level = registration.level
-    registration.setLevel(logging.ERROR)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            yield
-    finally:
-        registration.setLevel(level)

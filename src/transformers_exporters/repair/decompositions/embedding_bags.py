@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .groups import group_of
+
 _SUM, _MEAN, _MAX = 0, 1, 2
 
 
@@ -25,10 +27,7 @@ def embedding_bag(
     positions of the maxima, which only a gradient needs.
     """
     starts = offsets.narrow(0, 0, offsets.shape[0] - 1) if include_last_offset else offsets
-    count, bags = indices.shape[0], starts.shape[0]
-    # How many bags begin at each place, one more place for empty bags at the end.
-    begun = torch.zeros(count + 1, dtype=torch.int64).index_add(0, starts.long(), torch.ones_like(starts.long()))
-    bag = begun.cumsum(0).narrow(0, 0, count) - 1
+    bags, bag = starts.shape[0], group_of(starts, indices.shape[0])
     rows = torch.nn.functional.embedding(indices, table)
     held = torch.ones_like(indices) if padding_idx is None or padding_idx < 0 else (indices != padding_idx).long()
     sizes = torch.zeros(bags, dtype=torch.int64).index_add(0, bag, held.long())

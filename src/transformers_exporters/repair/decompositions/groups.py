@@ -59,9 +59,14 @@ def repeat_interleave(repeats: Tensor, *, output_size: Any = None) -> Tensor:
     if output_size is None:
         output_size = repeats.sum().item()
         torch._check_is_size(output_size)
-    starts = repeats.cumsum(0) - repeats
-    begun = torch.zeros([output_size + 1], dtype=torch.int64).index_add(0, starts, torch.ones_like(starts))
-    return (begun.cumsum(0).narrow(0, 0, output_size) - 1).to(repeats.dtype)
+    return group_of(repeats.cumsum(0) - repeats, output_size).to(repeats.dtype)
+
+
+def group_of(starts: Tensor, count: Any) -> Tensor:
+    """In which group each of `count` places lies, where the groups begin at `starts`, in order: int64 [count]."""
+    # One place more, where empty groups at the end begin.
+    begun = torch.zeros([count + 1], dtype=torch.int64).index_add(0, starts.long(), torch.ones_like(starts.long()))
+    return begun.cumsum(0).narrow(0, 0, count) - 1
 
 
 RULES = {

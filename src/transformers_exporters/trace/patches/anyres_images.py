@@ -16,7 +16,7 @@ from ..anyres import EachSize, best_grid, packed_tokens
 from ..anyres_scaled import scaled_rows
 from ..decorated import innermost, with_innermost
 from ..local_crops import crops_in_order
-from ..packed import segment_of
+from ..packed import places
 
 
 def tiled(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,11 +39,7 @@ def _features(original: Callable[..., Any]) -> Callable[..., Any]:
             return inner(self, pixel_values, image_sizes, *args, **kwargs)
         if pixel_values.dim() == 5:
             counts = _tiles(image_sizes, self.config.image_grid_pinpoints, self.config.vision_config.image_size)
-            total = counts.sum().item()
-            torch._check(total > 1)
-            position = torch.arange(total, device=counts.device)
-            image = segment_of(position, counts)
-            within = position - (counts.cumsum(0) - counts).index_select(0, image)
+            image, within = places(counts)
             pixel_values = pixel_values.flatten(0, 1).index_select(0, image * pixel_values.shape[1] + within)
         return inner(self, pixel_values, EachSize(image_sizes), *args, **kwargs)
 

@@ -11,7 +11,7 @@ from torch import SymInt, Tensor
 
 from ...workarounds import Workaround
 from ..decorated import innermost, with_innermost
-from ..packed import segment_of
+from ..packed import places
 
 
 class Crops:
@@ -66,12 +66,8 @@ def _tokens(original: Callable[..., Any]) -> Callable[..., Any]:
             return tokens
         codes, sizes = img_batch.codes, img_batch.sizes
         counts = sizes[:, 0] * (sizes[:, 1] + 1)
-        total = counts.sum().item()
-        torch._check(total > 1)
-        position = torch.arange(total, device=codes.device)
-        image = segment_of(position, counts)
+        image, place = places(counts)
         columns = sizes[:, 1].index_select(0, image)
-        place = position - (counts.cumsum(0) - counts).index_select(0, image)
         row, column = place // (columns + 1), place % (columns + 1)
         height, width = codes.shape[1:]
         index = (image * height + row) * width + column.clamp(max=width - 1)
