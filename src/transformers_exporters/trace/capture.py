@@ -28,8 +28,8 @@ from .describe import describe, sizes_of
 from .dims import request_shapes
 from .fixed_sums import with_fixed_sums
 from .frozen import report_frozen
+from .idioms.pieces import with_pieces
 from .larger_inputs import SingleInInput, has_single, larger_inputs, stopped_at_single
-from .pieces import with_pieces
 from .ranges import prove_ranges, wrong_sizes
 from .read_only_weights import read_only_weights
 from .record import Traced

@@ -1,0 +1,1 @@
+"""Patches for attention that is computed block by block, and for masks and positions."""

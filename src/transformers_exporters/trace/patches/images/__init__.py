@@ -1,0 +1,1 @@
+"""Patches for images: tiles, crops, packed patches and their positions, windows, keypoints."""

@@ -1,0 +1,117 @@
+"""Three-dimensional rope positions of mixed text and images, without loops over rows, groups and images."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ....workarounds import Workaround
+
+
+class _Vision(NamedTuple):
+    """For every token, int64 [batch, seq]: its place in its image, and how far the image moves the text behind it."""
+
+    frame: Tensor
+    row: Tensor
+    column: Tensor
+    advance: Tensor
+    started: Tensor
+
+
+def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`get_rope_index` of the Qwen2-VL kind, told by its source; every other one is left alone.
+
+    Text counts on by one a token. The tokens of image number `n` lie on its grid, all based at the position where the
+    image starts, and the text goes on behind the larger side of the grid. A run of tokens of one type is one image.
+    """
+    source = inspect.getsource(original)
+    if "groupby(enumerate(input_token_type" not in source or "max(grid_thw[1], grid_thw[2])" not in source:
+        return original
+    per_frame, spaced = "repeat_interleave(video_grid_thw" in source, "vision_config.tokens_per_second" in source
+
+    @functools.wraps(original)
+    def index(
+        self: Any,
+        input_ids: Tensor,
+        mm_token_type_ids: Tensor,
+        image_grid_thw: Tensor | None = None,
+        video_grid_thw: Tensor | None = None,
+        *args: Any,
+        attention_mask: Tensor | None = None,
+        second_per_grid_ts: Any = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor]:
+        if args:
+            raise TypeError("get_rope_index takes its further arguments by keyword in a trace")
+        valid = torch.ones_like(input_ids) if attention_mask is None else (attention_mask != 0).long()
+        kind = mm_token_type_ids.long() * valid
+        if per_frame and video_grid_thw is not None:
+            frames = torch.repeat_interleave(video_grid_thw, video_grid_thw[:, 0], dim=0)
+            video_grid_thw = torch.cat([torch.ones_like(frames[:, :1]), frames[:, 1:]], dim=1)
+        merge = self.config.vision_config.spatial_merge_size
+        images = [
+            _locate(kind == n, grid, merge)
+            for n, grid in ((1, image_grid_thw), (2, video_grid_thw))
+            if grid is not None
+        ]
+        scale = _seconds(self, second_per_grid_ts, kind) if spaced else 1
+        return _positions(input_ids, valid, kind, images, scale)
+
+    return index
+
+
+def _locate(member: Tensor, grid_thw: Tensor, merge: int) -> _Vision:
+    """Where the tokens of one modality lie; zeros for all other tokens. `member`: bool [batch, seq]."""
+    previous = torch.cat([torch.zeros_like(member[:, :1]), member[:, :-1]], dim=1)
+    started = (member & ~previous).long()
+    number = (started.flatten().cumsum(0).reshape(started.shape) - 1).clamp(min=0)
+    grid = grid_thw[number.flatten()].reshape(*number.shape, 3)
+    rows, columns = grid[..., 1] // merge, grid[..., 2] // merge
+    size = grid[..., 0] * rows * columns
+    inside = member.long()
+    # Tokens of this modality before this one in the row, less those of the images before this one.
+    place = inside.cumsum(1) - 1 - ((started * size).cumsum(1) - size)
+    frame, rest = place // (rows * columns), place % (rows * columns)
+    advance = torch.maximum(grid[..., 1], grid[..., 2]) // merge
+    return _Vision(frame * inside, rest // columns * inside, rest % columns * inside, advance * inside, started)
+
+
+def _positions(
+    input_ids: Tensor, valid: Tensor, kind: Tensor, images: list[_Vision], scale: Any
+) -> tuple[Tensor, Tensor]:
+    text = valid * (kind == 0).long()
+    base = text.cumsum(1) - text
+    frame = row = column = torch.zeros_like(base)
+    for image in images:
+        base = base + (image.started * image.advance).cumsum(1) - image.advance
+        frame, row, column = frame + image.frame, row + image.row, column + image.column
+    spaced = (frame * scale).long() if isinstance(scale, Tensor) or scale != 1 else frame
+    positions = torch.stack([base + spaced, base + row, base + column]) * valid
+    deltas = positions.amax(dim=(0, 2)) + 1 - valid.sum(1)
+    return positions.to(input_ids.dtype), deltas.unsqueeze(1)
+
+
+def _seconds(model: Any, second_per_grid_ts: Any, kind: Tensor) -> Any:
+    """Positions a frame, for every token: only videos are spaced out in time."""
+    rate = model.config.vision_config.tokens_per_second
+    if second_per_grid_ts is None:
+        return torch.where(kind == 2, rate, 1)
+    member = kind == 2
+    previous = torch.cat([torch.zeros_like(member[:, :1]), member[:, :-1]], dim=1)
+    number = ((member & ~previous).long().flatten().cumsum(0).reshape(kind.shape) - 1).clamp(min=0)
+    seconds = torch.as_tensor(second_per_grid_ts, device=kind.device)
+    return torch.where(member, rate * seconds[number.flatten()].reshape(kind.shape), 1)
+
+
+WORKAROUND = Workaround(
+    reason="Multimodal rope positions loop over rows, runs of tokens and images, which are data (Qwen2-VL to Qwen3.5, GLM4V, "
+    "GLM-OCR, PaddleOCR-VL).",
+    upstream="none: transformers expects callers to compute these outside of the graph",
+    targets=("transformers.models.*:*.get_rope_index",),
+    apply=rope_index,
+)

@@ -1,0 +1,1 @@
+"""Patches for audio, phonemes and time series."""

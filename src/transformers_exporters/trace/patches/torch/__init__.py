@@ -1,0 +1,1 @@
+"""Patches for functions of torch that a trace gets wrong or cannot hold."""

@@ -1,0 +1,1 @@
+"""Recurrences over the sequence in closed form: what the patches for them share."""

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLModel
+from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLModel
+from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLModel
+
+ID = "trace.patches.images.rope_index"
+
+
+class Positions(torch.nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids, types, mask, images, videos=None):
+        vision = SimpleNamespace(spatial_merge_size=2, tokens_per_second=2)
+        owner = SimpleNamespace(
+            config=SimpleNamespace(vision_config=vision),
+            get_vision_position_ids=lambda *args, **kwargs: self.model.get_vision_position_ids(None, *args, **kwargs),
+        )
+        return self.model.get_rope_index(
+            owner, input_ids, types, image_grid_thw=images, video_grid_thw=videos, attention_mask=mask
+        )
+
+
+def inputs(*rows: str, images, videos=None) -> dict[str, torch.Tensor | None]:
+    """One character a token: `t` text, `i` image, `v` video, `.` padding."""
+    types = torch.tensor([["t.iv".index(c) for c in row] for row in rows])
+    types = torch.where(types > 1, types - 1, 0)
+    mask = torch.tensor([[int(c != ".") for c in row] for row in rows])
+    grids = {"images": torch.tensor(images), "videos": None if videos is None else torch.tensor(videos)}
+    return {"input_ids": torch.zeros_like(types), "types": types, "mask": mask, **grids}
+
+
+TRACED = inputs("ttiiiiiitt", "..tiiiittt", images=[(1, 4, 6), (1, 4, 4)])
+OTHERS = [
+    inputs("tiiit........", "iiiitiitttiii", images=[(1, 2, 6), (1, 4, 4), (1, 2, 4), (1, 6, 2)]),
+    inputs("tttt" + "i" * 12 + "t", images=[(2, 4, 6)]),
+]
+
+
+@pytest.mark.xfail(strict=True, reason="the loops over rows, runs and images read data")
+def test_needed(runs_like):
+    runs_like(Positions(Qwen2VLModel), TRACED, OTHERS, without=[ID])
+
+
+@pytest.mark.parametrize("model", [Qwen2VLModel, Qwen2_5_VLModel, Qwen3VLModel])
+def test_works(runs_like, model):
+    """Padding on either side, several images in a row, an image of two frames."""
+    runs_like(Positions(model), TRACED, OTHERS)
+
+
+@pytest.mark.parametrize("model", [Qwen2VLModel, Qwen2_5_VLModel])
+def test_videos(runs_like, model):
+    """Frames of a video are spaced out in time where the model does so."""
+    traced = inputs("tiitvvvvt", "tvvvvvvtt", images=[(1, 2, 4)], videos=[(2, 2, 4), (3, 2, 4)])
+    runs_like(Positions(model), traced, [inputs("vvvvtiitt", images=[(1, 4, 2)], videos=[(4, 2, 2)])])
