@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...trace.scan import unit_lower_inverse
+from ...trace.recurrences.scan import unit_lower_inverse
 
 
 def solve_triangular(

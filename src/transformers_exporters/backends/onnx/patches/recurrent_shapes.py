@@ -1,5 +1,5 @@
-"""`nn.LSTM`, `nn.GRU` and `nn.RNN` over any number of steps: see `trace.recurrent_shapes`."""
+"""`nn.LSTM`, `nn.GRU` and `nn.RNN` over any number of steps: see `trace.recurrences.recurrent_shapes`."""
 
-from ....trace.recurrent_shapes import recurrent_shapes
+from ....trace.recurrences.recurrent_shapes import recurrent_shapes
 
 WORKAROUND = recurrent_shapes()
