@@ -86,3 +86,36 @@ def test_what_is_computed_from_weights_alone_is_no_reason_to_lower_a_bound() -> 
     program = torch.export.export(Rounded(), (torch.ones(5, 4),), dynamic_shapes=({0: length},))
     (symbol,) = program.range_constraints
     assert Memory(program).needed({symbol: 10}) == 2 * 10 * 4 * 4
+
+
+def test_there_is_room_above_the_traced_sizes_whatever_memory_that_takes(export: Any) -> None:
+    exported = export(Vocabulary(2_500_000), {"hidden_states": torch.randn(2, 8, 4)})
+    found = bounds(exported)
+    assert found["batch"] >= 4
+    assert found["sequence"] >= 16
+    assert exported.error(hidden_states=torch.randn(3, 9, 4)) < 1e-6
+
+
+class RealImages(torch.nn.Module):
+    """Drops images that are all zeros, as Idefics3 does, and attends between the pixels of each."""
+
+    def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+        """float32 [batch, images, 4, height, width] -> [images that are not zeros, 1, height * width, 4]."""
+        flat = pixel_values.flatten(0, 1)
+        pixels = flat[(flat != 0).flatten(1).any(1)].flatten(2).transpose(1, 2).unsqueeze(1)
+        return torch.nn.functional.scaled_dot_product_attention(pixels, pixels, pixels)
+
+
+def test_what_a_mask_picks_is_as_wide_as_it_was(export: Any) -> None:
+    """Only the number of rows is data: height and width are not counts."""
+    exported = export(RealImages(), {"pixel_values": torch.randn(2, 2, 4, 6, 5)})
+    found = bounds(exported)
+    assert found["batch"] >= 4
+    assert found["height"] >= 16
+    assert exported.error(pixel_values=torch.randn(3, 3, 4, 7, 16)) < 1e-5
+
+
+def test_scores_between_sizes_that_are_data_are_planned_for(export: Any) -> None:
+    """XNNPACK does not take such an attention, so its scores are in the arena."""
+    exported = export(RealImages(), {"pixel_values": torch.randn(2, 2, 4, 6, 5)})
+    assert exported.notes["arena_bytes"] < 2 * MOST_MEMORY

@@ -18,7 +18,7 @@ from .planned_memory import Memory
 from .upper_sizes import largest_size
 
 #: Bounds of axes for which the caller states none, by the start of their name; any other axis gets `DEFAULT_SIZE`.
-DEFAULTS = {"batch": 16, "height": 512, "width": 512, "samples": 160_000, "frames": 3000}
+DEFAULTS = {"batch": 16, "images": 64, "height": 512, "width": 512, "samples": 160_000, "frames": 3000}
 DEFAULT_SIZE = 1024
 
 #: The first axis of packed features (the frames of all videos) is called a batch, too: its bound is at least this many
@@ -27,7 +27,7 @@ ROWS = 8
 
 #: Where a graph would need more than `MOST_MEMORY`, the axes of its largest tensors are halved, those first that are above
 #: their floor in the first row: (batch, fraction of image and audio defaults, axes with a name, axes without). Smaller
-#: limits that the model itself states always win, and no bound is below the size that was traced.
+#: limits that the model itself states always win, and no bound is below `ROOM` times the size that was traced.
 FLOORS = (
     (8, 0.25, 512, 512),
     (8, 0.125, 256, 256),
@@ -37,6 +37,11 @@ FLOORS = (
     (2, 0.0625, 128, 32),
     (1, 0.0, 2, 2),
 )
+
+#: Who traces two sentences wants to run four of twice the length, however much memory that takes. Pictures and sound may be
+#: as large as the traced ones (twice the height and the width are sixteen times the attention).
+ROOM = 2
+EXTENTS = ("height", "width", "samples", "frames")
 
 #: torch's limit of a size that is data (the count of a `nonzero`): as good as none.
 _ANY = 2**40
@@ -79,7 +84,8 @@ def choose_bounds(
             bound = limit
         bounds[symbol] = bound
         for floor, row in zip(floors, FLOORS, strict=True):
-            floor[symbol] = bound if explicit and limit == bound else min(max(_default(name, *row), traced), bound)
+            least = max(_default(name, *row), traced if name.startswith(EXTENTS) else ROOM * traced)
+            floor[symbol] = bound if explicit and limit == bound else min(least, bound)
     counts = counts_of(program)
     memory = Memory(program, counts)
     for floor in floors:

@@ -29,7 +29,7 @@ def counts_of(program: ExportedProgram) -> dict[sympy.Symbol, sympy.Expr]:
             continue
         sizes = [size.node.expr for size in node.meta["val"].shape if isinstance(size, torch.SymInt)]
         for symbol in sizes:
-            if isinstance(symbol, sympy.Symbol) and symbol not in found and not _of(mask).has(symbol):
+            if _is_data(symbol) and symbol not in found and not _of(mask).has(symbol):
                 found[symbol] = _of(mask).xreplace(found)
     for node in program.graph.nodes:
         for old, new in node.meta.get("same_sizes", {}).items():
@@ -44,9 +44,14 @@ def _taken(node: Node) -> dict[sympy.Symbol, sympy.Expr]:
     dim = int(node.args[2]) if len(node.args) > 2 else int(node.kwargs.get("dim", -1))
     size = node.args[0].meta["val"].shape[dim]
     symbol = number.node.expr if isinstance(number, torch.SymInt) else None
-    if not isinstance(symbol, sympy.Symbol) or not symbol_is_type(symbol, SymT.UNBACKED_INT):
+    if not _is_data(symbol):
         return {}
     return {symbol: size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(size)}
+
+
+def _is_data(size: sympy.Expr | None) -> bool:
+    """Whether a size is a number that data decides; rows that are picked by a mask have the sizes of an input, too."""
+    return isinstance(size, sympy.Symbol) and symbol_is_type(size, SymT.UNBACKED_INT)
 
 
 def _mask(node: Node) -> torch.Tensor | None:

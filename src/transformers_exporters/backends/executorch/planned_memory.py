@@ -12,6 +12,7 @@ import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import has_free_unbacked_symbols
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from .upper_sizes import largest_size
@@ -94,7 +95,18 @@ def _is_dynamic(node: Node) -> bool:
 
 def _shapes(node: Node) -> list[Shape]:
     values = [value for value in pytree.tree_leaves(node.meta.get("val")) if isinstance(value, torch.Tensor)]
-    return [(sympy.Integer(value.element_size()), *map(_expression, value.shape)) for value in values]
+    shapes = [(sympy.Integer(value.element_size()), *map(_expression, value.shape)) for value in values]
+    return shapes + _scores(node, shapes)
+
+
+def _scores(node: Node, shapes: list[Shape]) -> list[Shape]:
+    """The scores of an attention over sizes that are data: XNNPACK does not take it, and two of them are alive at once."""
+    if node.target is not torch.ops.aten.scaled_dot_product_attention.default:
+        return []
+    if not has_free_unbacked_symbols(node.meta["val"]):
+        return []
+    key: Any = node.args[1]
+    return [(*shapes[0][:-1], _expression(key.meta["val"].shape[-2]))] * 2
 
 
 def _expression(size: Any) -> sympy.Expr:
