@@ -1,14 +1,14 @@
 """Decode speed of exported graphs against eager, against `torch.compile` and against `transformers.exporters`.
 
 usage: python benchmarks/decode.py [--models smollm2,minilm] [--formats onnx] [--tokens 48] [--rounds 3] [--threads 1]
-                                   [--json FILE]
+                                   [--json FILE] [--artifacts DIR]
 
 `dynamic`, `peer` and `eager` are driven by one greedy loop: a call of the prefill component, then one call of the decode
 component for each token, each package through its own component call. `loop` is the engine's loop of `examples/decode_loops`
 over a cache that stays where it is (a fixed-size cache; OpenVINO's own state). `compiled` is eager with a fixed-size cache and
 `torch.compile` around its forward. An encoder is called on a batch of two texts again and again. The contestants take turns,
 each in a forked child of its own; opening, compiling and one warm-up are not counted. Ratios are ours ÷ other, the medians
-of those of each round: above 1 is faster.
+of those of each round: above 1 is faster. What is exported stays in `--artifacts`, where the next run finds it.
 """
 
 from __future__ import annotations
@@ -157,6 +157,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json")
+    parser.add_argument("--artifacts", type=Path)
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = str(given.threads)
     sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "decode_loops"))
@@ -170,7 +171,8 @@ def main() -> None:
         checkpoint = Path(in_child(lambda make=make: {"path": str(make())})["path"])
         for format in given.formats.split(","):
             with tempfile.TemporaryDirectory() as scratch:
-                runs = _race(checkpoint, Path(scratch), format, given, generation=generation)
+                artifacts = (given.artifacts or Path(scratch)) / model / format
+                runs = _race(checkpoint, artifacts, format, given, generation=generation)
             cases += [{"model": model, "format": format, **case} for case in runs]
             speed = {who: statistics.median(c["per_second"] for c in runs if c["who"] == who) for who in _names(runs)}
             made = {case["who"]: case["made"] for case in runs}
@@ -215,21 +217,30 @@ def _export_static(checkpoint: Path, directory: Path, format: str) -> dict[str, 
     return {}
 
 
+def _export(checkpoint: Path, artifacts: Path, format: str, *, generation: bool) -> None:
+    """The artifacts that are not there yet."""
+    exports = {who: functools.partial(export, generation=generation) for who, export in EXPORT.items()}
+    if generation:
+        exports["static"] = _export_static
+    for who, export in exports.items():
+        if not (artifacts / f"{who}.complete").exists():
+            in_child(functools.partial(export, checkpoint, artifacts / who, format))
+            (artifacts / f"{who}.complete").touch()
+
+
 def _race(
-    checkpoint: Path, scratch: Path, format: str, given: argparse.Namespace, *, generation: bool
+    checkpoint: Path, artifacts: Path, format: str, given: argparse.Namespace, *, generation: bool
 ) -> list[dict[str, Any]]:
-    for who, export in EXPORT.items():
-        in_child(lambda who=who, export=export: export(checkpoint, scratch / who, format, generation=generation))
+    _export(checkpoint, artifacts, format, generation=generation)
     eager = open_eager if generation else open_eager_encoder
     loop = decode if generation else encode
     contestants: dict[str, tuple[Callable[[], Any], Callable[..., list[int]]]] = {
-        "dynamic": (functools.partial(open_ours, scratch / "ours"), loop),
-        "peer": (functools.partial(open_peer, scratch / "peer"), loop),
+        "dynamic": (functools.partial(open_ours, artifacts / "ours"), loop),
+        "peer": (functools.partial(open_peer, artifacts / "peer"), loop),
         "eager": (functools.partial(eager, checkpoint), loop),
     }
     if generation:
-        in_child(functools.partial(_export_static, checkpoint, scratch / "static", format))
-        contestants["loop"] = (functools.partial(open_loop, scratch / "static"), decode_loop)
+        contestants["loop"] = (functools.partial(open_loop, artifacts / "static"), decode_loop)
         contestants["compiled"] = (functools.partial(open_compiled, checkpoint), decode_compiled)
     count = given.tokens if generation else 4 * given.tokens
     runs = []
