@@ -28,7 +28,7 @@ from ..runtime.session import Session
 from ..runtime.torch_arrays import to_numpy, to_torch
 from .engine_state import EngineCache, call_stateful, is_stateful, run_stateful
 from .outputs import make_object
-from .pytrees import find_class
+from .plain_values import find_class
 from .source import SourceModel, read_loose_weights
 
 _PACKAGES = ("transformers-exporters", "torch", "transformers", "numpy")

@@ -14,7 +14,8 @@ from ..errors import UnsupportedModelError
 from .cache_layers import full_windows
 from .composed import attach_parts, run_composite
 from .delegated import delegate_to
-from .pytrees import find_class, register_known_caches
+from .plain_values import find_class
+from .pytrees import register_known_caches
 from .skeleton import build_skeleton
 from .steps import CACHE_NAMES, filled, run_step
 

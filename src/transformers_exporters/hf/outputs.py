@@ -9,7 +9,8 @@ import torch
 
 from ..artifact.spec import Json
 from ..artifact.structure import PIECES, split_pieces
-from .pytrees import build, find_class
+from .plain_values import find_class
+from .pytrees import build
 
 
 def make_object(class_path: str, fields: dict[str, Any], context: Json) -> Any:

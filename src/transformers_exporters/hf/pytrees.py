@@ -8,9 +8,10 @@ one graph serves caches of every size.
 
 from __future__ import annotations
 
+import enum
 import functools
-import importlib
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -18,53 +19,33 @@ import torch
 import torch.utils._pytree as pytree
 
 from ..artifact.spec import Json
+from .plain_values import PLAIN, NotPlain, class_path, decode, encode
 
-# Attributes that follow from the tensors, or that no graph reads: never part of a node's identity.
-_DERIVED = frozenset(
-    (
-        "batch_size",
-        "conv_kernel_size",
-        "cumulative_length_int",
-        "device",
-        "dtype",
-        "indexer_device",
-        "indexer_dtype",
-        "is_updated",
-        "k_head_dim",
-        "layer_class_to_replicate",
-        "max_cache_len",
-        "module_state",
-        "num_heads",
-        "offloading",
-        "only_non_sliding",
-        "prefetch_stream",
-        "record_past",
-        "v_head_dim",
-        "_is_croppable",
-        "_sliding_window_tensor",
+logger = logging.getLogger(__name__)
+
+# Never part of a node's identity, and set by nobody: what `steps` lets travel with a cache.
+_TRAVELLING = frozenset({"module_state"})
+
+
+@functools.cache
+def _derived(cls: type) -> frozenset[str]:
+    """The attributes of a class that follow from its tensors, or that no graph reads; `_derive` sets them again."""
+    from transformers import cache_utils as caches
+
+    table: tuple[tuple[Any, tuple[str, ...]], ...] = (
+        (caches.EncoderDecoderCache, ("is_updated",)),
+        (caches.Cache, ("offloading", "only_non_sliding", "prefetch_stream")),
+        (caches.CacheLayerMixin | caches.LinearAttentionCacheLayerMixin | caches.DummyLayer, ("device", "dtype")),
+        (caches.LinearAttentionCacheLayerMixin, ("conv_kernel_size", "record_past")),
+        (caches.DynamicSlidingWindowLayer, ("_sliding_window_tensor", "cumulative_length", "record_past")),
+        (caches.StaticLayer, ("batch_size", "num_heads", "max_cache_len", "k_head_dim", "v_head_dim")),
+        (caches.StaticSlidingWindowLayer, ("cumulative_length_int", "_is_croppable")),
+        (caches.DynamicIndexedLayer | caches.StaticIndexedLayer, ("indexer_device", "indexer_dtype")),
     )
-)
-_PLAIN = (bool, int, float, str, type(None))
-
-
-def class_path(cls: type) -> str:
-    """The dotted path of a class, as manifests and saved programs name it."""
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def import_class(path: str) -> type:
-    """The class of a dotted path. Raises `ImportError` or `AttributeError` if there is none."""
-    module, _, name = path.rpartition(".")
-    found: type = getattr(importlib.import_module(module), name)
-    return found
-
-
-def find_class(path: str) -> type | None:
-    """The class of a dotted path, or None where it cannot be imported."""
-    try:
-        return import_class(path) if path else None
-    except (ImportError, AttributeError, ValueError):
-        return None
+    names = {name for bases, own in table if issubclass(cls, bases) for name in own}
+    if cls is caches.DynamicCache:
+        names.add("layer_class_to_replicate")
+    return _TRAVELLING | names
 
 
 def is_registered(cls: type) -> bool:
@@ -115,16 +96,27 @@ def growing_layers() -> list[type]:
     return [cache_utils.DynamicLayer, cache_utils.StaticLayer]
 
 
-def register_objects_in(value: Any) -> None:
-    """Register the classes of all objects inside `value` that hold tensors and that pytrees do not know yet."""
-    if isinstance(value, (torch.Tensor, *_PLAIN)):
+def register_objects_in(value: Any, *, empty: bool = False) -> None:
+    """Register the classes of all objects inside `value` that hold tensors and that pytrees do not know yet.
+
+    Args:
+        value: Inputs or outputs, nested.
+        empty: Objects without tensors as well, such as a cache that allocates at its first use: `torch.export` takes no
+            input that is neither a tensor, nor plain, nor a tree.
+    """
+    if isinstance(value, (torch.Tensor, *PLAIN)):
         return
     if is_registered(type(value)):
         for child in pytree.tree_flatten(value, is_leaf=lambda item: item is not value)[0]:
-            register_objects_in(child)
-    elif hasattr(value, "__dict__") and not isinstance(value, type) and holds_tensors(value):
+            register_objects_in(child, empty=empty)
+    elif _is_object(value) and (holds_tensors(value) or (empty and not callable(value))):
         register_pytree_node(type(value))
-        register_objects_in(value)
+        register_objects_in(value, empty=empty)
+
+
+def _is_object(value: Any) -> bool:
+    """Whether a value is known by its attributes alone."""
+    return hasattr(value, "__dict__") and not isinstance(value, type | enum.Enum)
 
 
 def _subclasses(cls: type) -> Iterator[type]:
@@ -145,7 +137,7 @@ def holds_tensors(value: Any, depth: int = 0) -> bool:
     """Whether there is a tensor anywhere inside, or a part of a cache that may come to hold one."""
     if isinstance(value, torch.Tensor):
         return True
-    if depth > 6 or isinstance(value, (*_PLAIN, type)):
+    if depth > 6 or isinstance(value, (*PLAIN, type)):
         return False
     if isinstance(value, dict):
         return any(holds_tensors(item, depth + 1) for item in value.values())
@@ -172,15 +164,20 @@ def vars_of(value: Any) -> dict[str, Any]:
 
 
 def _parts(value: Any) -> tuple[list[str], list[Any], str]:
+    kind: Any = type(value)
+    derived = _derived(kind)
     names, children, attributes = [], [], {}
     for name, item in vars(value).items():
-        if name in _DERIVED or (name == "cumulative_length" and not isinstance(item, torch.Tensor)):
+        if name in derived:
             continue
         if holds_tensors(item) or (name == "layers" and isinstance(item, list)):
             names.append(name)
             children.append(item)
-        elif (encoded := _encode(item)) is not None:
-            attributes[name] = encoded["json"]
+            continue
+        try:
+            attributes[name] = encode(item)
+        except NotPlain as error:
+            logger.debug("%s.%s does not reach the graph: %s", type(value).__name__, name, error)
     return names, children, json.dumps({"children": names, "attributes": attributes}, sort_keys=True)
 
 
@@ -204,35 +201,13 @@ def unflatten(cls: type, children: Iterable[Any], context: Json) -> Any:
 def build(cls: type, children: Mapping[str, Any], attributes: Mapping[str, Json]) -> Any:
     """An object of the class with these children and encoded attributes, and with what follows from them."""
     value = cls.__new__(cls)  # type: ignore[call-overload]
-    for name, item in attributes.items():
-        setattr(value, name, _decode(item))
-    for name, child in children.items():
-        setattr(value, name, child)
+    vars(value).update({name: decode(item) for name, item in attributes.items()} | dict(children))
     _derive(value)
     return value
 
 
-def _encode(item: Any) -> dict[str, Json] | None:
-    """A plain attribute as JSON (in a box, since None is a value), or None if it is not plain."""
-    if type(item) in _PLAIN:
-        return {"json": item}
-    if isinstance(item, dict) and all(type(key) is int for key in item):
-        values = {str(key): _encode(value) for key, value in item.items()}
-        if all(value is not None for value in values.values()):
-            return {"json": {"int_keys": {key: value["json"] for key, value in values.items() if value}}}
-    if isinstance(item, list | tuple) and all(type(value) in _PLAIN for value in item):
-        return {"json": {"list": list(item)}}
-    return None
-
-
-def _decode(item: Json) -> Any:
-    if isinstance(item, dict):
-        return {int(key): value for key, value in item["int_keys"].items()} if "int_keys" in item else [*item["list"]]
-    return item
-
-
 def _derive(value: Any) -> None:
-    """Set again what `_DERIVED` left out."""
+    """Set again what `_derived` left out."""
     from transformers import cache_utils
 
     attributes = vars(value)
@@ -244,10 +219,9 @@ def _derive(value: Any) -> None:
         return
     if isinstance(value, cache_utils.Cache):
         value.offloading = False
-        plain = all(type(layer) is cache_utils.DynamicLayer for layer in value.layers)
-        value.layer_class_to_replicate = (
-            cache_utils.DynamicLayer if plain and type(value) is cache_utils.DynamicCache else None
-        )
+        if type(value) is cache_utils.DynamicCache:
+            plain = all(type(layer) is cache_utils.DynamicLayer for layer in value.layers)
+            value.layer_class_to_replicate = cache_utils.DynamicLayer if plain else None
         return
     if not _is_cache_part(value):
         return

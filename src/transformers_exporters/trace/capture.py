@@ -53,7 +53,7 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         FrozenAxisError: If an axis asked for in `dynamic_shapes` came out constant.
     """
     register_known_caches()
-    register_objects_in(dict(prepared.inputs))
+    register_objects_in(dict(prepared.inputs), empty=True)
     prepared = dataclasses.replace(prepared, inputs=row_major(prepared.inputs))
     shapes: Any = None
     if config.dynamic_shapes is not None:

@@ -11,7 +11,7 @@ import torch.utils._pytree as pytree
 from ..artifact.spec import Json
 from ..errors import TraceError
 from ..hf.pieces import Pieces
-from ..hf.pytrees import class_path
+from ..hf.plain_values import class_path
 
 _PLAIN = (bool, int, float, str, type(None))
 

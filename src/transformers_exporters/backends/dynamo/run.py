@@ -144,7 +144,8 @@ def _attach(program: torch.export.ExportedProgram, directory: Path, names: Path)
 
 def _import_classes(component: ComponentSpec) -> list[Any]:
     """Import and register the classes of a saved program's inputs and outputs, or torch cannot rebuild its structure."""
-    from ...hf.pytrees import growing_layers, import_class, is_registered, register_known_caches, register_pytree_node
+    from ...hf.plain_values import import_class
+    from ...hf.pytrees import growing_layers, is_registered, register_known_caches, register_pytree_node
 
     register_known_caches()
     classes: list[Any] = growing_layers()
