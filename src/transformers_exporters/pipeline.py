@@ -19,6 +19,7 @@ from .hf.exported import ExportedModel, LoweredPart
 from .hf.source import describe_source
 from .prepare.checkpoint import load_checkpoint
 from .prepare.flags import make_traceable, refuse_losses
+from .prepare.number_buffers import numbers_for_buffers
 from .prepare.placeholders import placeholders
 from .prepare.plain_torch import plain_torch
 from .prepare.prepare import check_inputs, prepare
@@ -77,6 +78,7 @@ def trace_part(part: Part, backend: Backend, config: ExportConfig) -> Traced:
         full_windows() if part.full_windows else nullcontext(),
     ):
         make_traceable(part.model, backend.experts)
+        numbers_for_buffers(part.model)
         prepared = prepare(
             part.model,
             part.inputs,

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from ..errors import UnsupportedModelError
-from .number_buffers import numbers_for_buffers
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +39,6 @@ def make_traceable(model: torch.nn.Module, experts: str | None) -> None:
             _say_once("the model is in train mode; it is exported in eval mode")
         model.eval()
     _leave_inference_mode(model)
-    numbers_for_buffers(model)
     for module in model.modules():
         config = getattr(module, "config", None)
         implementation = getattr(config, "_attn_implementation", None)

@@ -14,10 +14,11 @@ class Number(int):
 
 
 def numbers_for_buffers(model: torch.nn.Module) -> None:
-    """Replace the scalar integer buffers of padded convolutions by numbers; the caller holds `untouched(model)`.
+    """Replace the scalar integer buffers of padded convolutions by numbers; the caller holds `untouched(model)` and the trace's patches.
 
     Encodec, Mimi and what descends from them keep stride and kernel size as buffers. In a trace a buffer has no value, and
-    the padding that follows from it would be one that the graph reads from data.
+    the padding that follows from it would be one that the graph reads from data. Their own code computes with tensors; the patch
+    `series/extra_padding` is what computes with numbers.
     """
     for module in model.modules():
         if not hasattr(type(module), "_get_extra_padding_for_conv1d"):

@@ -17,7 +17,7 @@ from ..prepare import check_inputs
 from ..record import Part
 from ..untouched import kept_weights, untouched
 from .composite import composite_parts, largest
-from .delegated import DelegatedInputs, Delegation
+from .delegated import DelegatedInputs
 from .empty_cache import without_empty_cache
 from .ignored import ignores_mask
 from .logits import keep_logits
@@ -118,26 +118,29 @@ def split_for_generation(
         submodules = generation_parts(model)
         run = record_run(model, submodules, inputs, needed, generation_config, read_values)
         calls = run.recordings["model"].calls
-        if not calls and run.delegation.path:
-            return _delegated(model, inputs, run.delegation, {**options, "read_values": read_values})
+        path, inner = run.delegation.path, run.delegation.inputs
+        if not calls and path and inner is not None:
+            return _delegated(model, inputs, path, inner, {**options, "read_values": read_values})
         if len(calls) < needed:
+            where = f"generate runs in model.{path}: export that one for generation" if path else "export its parts"
             raise UnsupportedModelError(
-                f"{type(model).__name__}.generate ran forward {len(calls)} times for {needed} tokens; "
-                "export its parts with export instead."
+                f"{type(model).__name__}.generate ran forward {len(calls)} times for {needed} tokens; {where} instead."
             )
         return _split(model, submodules, run, multi_token_decode, logits_to_keep)
 
 
-def _delegated(model: Any, inputs: Mapping[str, Any], delegation: Delegation, options: dict[str, Any]) -> Split:
+def _delegated(
+    model: Any, inputs: Mapping[str, Any], path: str, inner_inputs: Mapping[str, Any], options: dict[str, Any]
+) -> Split:
     """The outer model's step, then the components of the inner model that generates."""
-    inner = model.get_submodule(delegation.path)
-    split = split_for_generation(inner, delegation.inputs, **options)
-    names = [name for name, value in delegation.inputs.items() if isinstance(value, torch.Tensor)]
+    inner = model.get_submodule(path)
+    split = split_for_generation(inner, inner_inputs, **options)
+    names = [name for name, value in inner_inputs.items() if isinstance(value, torch.Tensor)]
     step = DelegatedInputs(model, inner, names).eval()
     return Split(
         [Part("embed_inputs", step, dict(inputs)), *split.parts],
-        {**split.metadata, "delegate": delegation.path},
-        {f"{delegation.path}.{name}": value for name, value in split.loose.items()},
+        {**split.metadata, "delegate": path},
+        {f"{path}.{name}": value for name, value in split.loose.items()},
     )
 
 

@@ -20,11 +20,12 @@ class Delegation:
 
     Attributes:
         path: Dotted path of the inner model, empty while none was called.
-        inputs: Its generate kwargs that say what to continue: no options of the loop.
+        inputs: Its generate kwargs that say what to continue: no options of the loop. None where it was called with
+            positional arguments, as the start of something else than a step (RAG's search for hypotheses).
     """
 
     path: str = ""
-    inputs: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[str, Any] | None = field(default_factory=dict)
 
 
 @contextmanager
@@ -40,7 +41,9 @@ def watching_inner_loops(model: torch.nn.Module) -> Iterator[Delegation]:
 
 def _noting(found: Delegation, path: str, original: Any) -> Any:
     def generate(*args: Any, **kwargs: Any) -> Any:
-        if not found.path and not args:
+        if not found.path and args:
+            found.path, found.inputs = path, None
+        elif not found.path:
             options = {*generate_options(1), "generation_config", "logits_processor", "stopping_criteria", "streamer"}
             found.path = path
             found.inputs = {
