@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import EncodecConfig, LlamaConfig, LlamaForCausalLM
+from transformers import EncodecConfig, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 from transformers.models.encodec.modeling_encodec import EncodecConv1d
 
 import transformers_exporters as te
@@ -33,12 +33,11 @@ def test_what_runs_before_the_loop_computes_with_its_own_buffers() -> None:
     assert "stride" in dict(model.codec.named_buffers())
 
 
-class Searching(torch.nn.Module):
+class Searching(PreTrainedModel):
     """Lets an inner model write hypotheses and weighs them itself, as RAG does."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.config = LlamaConfig(**DECODER)
+        super().__init__(LlamaConfig(**DECODER))
         self.writer = LlamaForCausalLM(self.config)
 
     def generate(self, input_ids: torch.Tensor, **kwargs: Any) -> Any:
