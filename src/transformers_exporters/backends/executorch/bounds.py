@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -21,8 +22,8 @@ from .upper_sizes import largest_size
 DEFAULTS = {"batch": 16, "images": 64, "height": 512, "width": 512, "samples": 160_000, "frames": 3000}
 DEFAULT_SIZE = 1024
 
-#: The first axis of packed features (the frames of all videos) is called a batch, too: its bound is at least this many
-#: times the traced size.
+#: The first axis of packed features (the frames of all videos) is called a batch, too, and what data counts grows with it:
+#: their bounds are at least this many times the traced size.
 ROWS = 8
 
 #: Where a graph would need more than `MOST_MEMORY`, the axes of its largest tensors are halved, those first that are above
@@ -38,9 +39,9 @@ FLOORS = (
     (1, 0.0, 2, 2),
 )
 
-#: Who traces two sentences wants to run four of twice the length, however much memory that takes. Pictures and sound may be
-#: as large as the traced ones (twice the height and the width are sixteen times the attention).
-ROOM = 2
+#: Who traces two sentences wants to run more and longer ones, however much memory that takes. Pictures and sound may be as
+#: large as the traced ones (twice the height and the width are sixteen times the attention).
+ROOM = 3
 EXTENTS = ("height", "width", "samples", "frames")
 
 #: torch's limit of a size that is data (the count of a `nonzero`): as good as none.
@@ -52,7 +53,11 @@ MOST_MEMORY = 2**29
 
 
 def choose_bounds(
-    program: ExportedProgram, spec: ComponentSpec, symbols: Mapping[str, str], explicit: bool
+    program: ExportedProgram,
+    spec: ComponentSpec,
+    symbols: Mapping[str, str],
+    explicit: bool,
+    sample: Mapping[sympy.Symbol, int] = MappingProxyType({}),
 ) -> dict[sympy.Symbol, int]:
     """A finite upper bound for every symbol of the graph.
 
@@ -62,6 +67,7 @@ def choose_bounds(
         symbols: The spec's axis name of each symbol.
         explicit: The limits were stated by the caller and are kept as they are. Otherwise they are the model's own and
             only cap the defaults: a limit of 131072 positions is no reason to plan memory for them.
+        sample: What sizes that are data were for the traced sample, as far as that is known.
     """
     shape_env = shape_env_of(program)
     if shape_env is None:
@@ -76,10 +82,9 @@ def choose_bounds(
     bounds: dict[sympy.Symbol, int] = {}
     floors: list[dict[sympy.Symbol, int]] = [{} for _ in FLOORS]
     for symbol, limit in limits.items():
-        traced, name = _traced_size(shape_env, symbol), names.get(symbol, "")
-        bound = max(
-            _default(name, 16, 1.0, DEFAULT_SIZE, DEFAULT_SIZE), ROWS * traced if name.startswith("batch") else traced
-        )
+        traced, name = sample.get(symbol, _traced_size(shape_env, symbol)), names.get(symbol, "")
+        grows = name.startswith("batch") or symbol in sample
+        bound = max(_default(name, 16, 1.0, DEFAULT_SIZE, DEFAULT_SIZE), ROWS * traced if grows else traced)
         if limit is not None and (explicit or limit <= bound):
             bound = limit
         bounds[symbol] = bound

@@ -1,10 +1,12 @@
-"""How a traced tensor lies in memory."""
+"""How a traced tensor lies in memory, and whether it takes any."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 
 import torch
+from torch.fx.experimental.symbolic_shapes import has_free_unbacked_symbols
+from torch.utils._sympy.value_ranges import bound_sympy
 
 _ANY = 64
 
@@ -20,6 +22,19 @@ def is_row_major(value: torch.Tensor) -> bool:
         if not (isinstance(size, int) and size == 1)
     ]
     return all(left >= right for left, right in pairwise(strides))
+
+
+def is_never_empty(value: torch.Tensor) -> bool:
+    """Whether no size can be 0. Only a size that is data can: the others count as traced."""
+    for size in value.shape:
+        if not isinstance(size, torch.SymInt):
+            if size == 0:
+                return False
+        elif has_free_unbacked_symbols(size):
+            least = bound_sympy(size.node.expr, size.node.shape_env.var_to_range).lower
+            if not (least.is_number and least >= 1):
+                return False
+    return True
 
 
 def _number(size: torch.SymInt) -> int:

@@ -25,6 +25,7 @@ from .guards import quick_guards
 from .half_precision import calls_in_half_precision, check_half_precision
 from .kernels import check_kernels, count_nodes, load_quantized_kernels, missing_operators, undelegated_ops
 from .pte import write_program
+from .sample_counts import sample_counts
 from .sizes import expand_powers
 from .targets import find_target
 from .upper_sizes import UpperSizes, exact_upper_bounds
@@ -48,7 +49,8 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     target = find_target(config.backend)
     target.check(traced)
     program = _own_copy(traced.program)
-    bounds = choose_bounds(program, traced.spec, traced.symbols, explicit=config.dynamic_shapes is not None)
+    counted = sample_counts(program, {p: traced.samples[name] for p, name in _input_names(traced).items()})
+    bounds = choose_bounds(program, traced.spec, traced.symbols, config.dynamic_shapes is not None, counted)
     with bounds_applied(program, bounds), exact_upper_bounds(), quick_guards(shape_env_of(program)):
         edge = target.delegate(program)
         expand_powers(edge.exported_program())

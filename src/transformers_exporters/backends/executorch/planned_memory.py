@@ -12,9 +12,9 @@ import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import Node
-from torch.fx.experimental.symbolic_shapes import has_free_unbacked_symbols
 from torch.utils._sympy.value_ranges import ValueRanges
 
+from .layout import is_never_empty
 from .upper_sizes import largest_size
 
 #: The bytes of one element, then the sizes of the axes.
@@ -100,10 +100,8 @@ def _shapes(node: Node) -> list[Shape]:
 
 
 def _scores(node: Node, shapes: list[Shape]) -> list[Shape]:
-    """The scores of an attention over sizes that are data: XNNPACK does not take it, and two of them are alive at once."""
-    if node.target is not torch.ops.aten.scaled_dot_product_attention.default:
-        return []
-    if not has_free_unbacked_symbols(node.meta["val"]):
+    """The scores of an attention that may be empty: XNNPACK does not take it, and two of them are alive at once."""
+    if node.target is not torch.ops.aten.scaled_dot_product_attention.default or is_never_empty(node.meta["val"]):
         return []
     key: Any = node.args[1]
     return [(*shapes[0][:-1], _expression(key.meta["val"].shape[-2]))] * 2

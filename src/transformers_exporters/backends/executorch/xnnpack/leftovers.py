@@ -1,6 +1,6 @@
 """Take apart what stands for an XNNPACK operator and was not given to XNNPACK.
 
-executorch keeps nodes whose sizes are data (a count of `nonzero`) out of XNNPACK, and parts that would wait for themselves.
+Nodes whose sizes may be 0 (a count of `nonzero`) stay out of XNNPACK, and so do parts that would wait for themselves.
 A batched product among them becomes `expand`, `view` and `bmm`, which the runtime has kernels for.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import torch
@@ -19,8 +20,9 @@ from executorch.exir.backend.canonical_partitioners.config_partitioner import Co
 from executorch.exir.backend.partitioner import DelegationSpec
 from torch.export import ExportedProgram
 from torch.fx.passes.infra.partitioner import Partition
+from torch.utils._pytree import tree_leaves
 
-from ..layout import is_row_major
+from ..layout import is_never_empty, is_row_major
 from .delegate import LeanXnnpack
 from .ops import has_quantized_weight_only
 from .parts import levels
@@ -105,6 +107,7 @@ class XnnpackParts(ConfigerationBasedPartitioner):
         configs += [c() for c in _OURS]
         for config in configs:
             config.set_enabled_precision_types(None)
+            config._check_inputs_are_valid_dtypes = _inputs_fit
         super().__init__(DelegationSpec(LeanXnnpack.__name__, []), configs)
 
     def get_matched_nodes_from_configs(self, ep: ExportedProgram) -> list[list[torch.fx.Node]]:
@@ -119,6 +122,18 @@ class XnnpackParts(ConfigerationBasedPartitioner):
         """Parts by their number."""
         parts = levels(ep.graph, self.get_matched_nodes_from_configs(ep))
         return [Partition(id=number, nodes=nodes) for number, nodes in enumerate(parts)]
+
+
+def _inputs_fit(node: torch.fx.Node, dtypes: Container[torch.dtype]) -> bool:
+    """Whether the inputs are tensors of one of `dtypes` that are never empty: XNNPACK holds no empty tensor.
+
+    Takes the place of a method of executorch's rules, which refuse every size that is data, because it may be 0. So all of a
+    vision encoder over cropped images (Pixtral), and the vocoder behind predicted durations (VITS), ran outside of XNNPACK.
+    """
+    values = [n.meta["val"] for n in tree_leaves(node.args) if isinstance(n, torch.fx.Node) and "val" in n.meta]
+    values = [value for value in values if not isinstance(value, tuple)]
+    tensors = all(isinstance(v, torch.Tensor) and v.dtype in dtypes and is_never_empty(v) for v in values)
+    return tensors and len({value.dtype for value in values}) <= 1
 
 
 def _around(node: torch.fx.Node) -> list[torch.fx.Node]:
