@@ -15,9 +15,10 @@ from transformers.utils import logging as transformers_logging
 
 from ...errors import UnsupportedModelError
 from .classes import config_class, model_classes
-from .config import configs_of, layers_of, shrink
+from .config import shrink
 from .inputs import working_inputs
 from .plan import LADDER
+from .tree import configs_of, layers_of
 
 #: A model above this is not tiny any more; the ladder goes on.
 _MOST_PARAMETERS = 40_000_000

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from .config import configs_of, field_of
 from .fields import field_kind
+from .tree import configs_of, field_of
 
 # Odd lengths that no config is likely to hold, so that no axis looks like a constant of the model.
 TEXT, DECODER, PADDING = 11, 7, 3
