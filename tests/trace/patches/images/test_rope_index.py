@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from transformers.models.hunyuan_vl.modeling_hunyuan_vl import HunYuanVLModel
+from transformers.models.hy_v4_vl.modeling_hy_v4_vl import HYV4VLModel
 from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLModel
 from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLModel
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLModel
@@ -19,7 +21,9 @@ class Positions(torch.nn.Module):
     def forward(self, input_ids, types, mask, images, videos=None):
         vision = SimpleNamespace(spatial_merge_size=2, tokens_per_second=2)
         owner = SimpleNamespace(
-            config=SimpleNamespace(vision_config=vision),
+            config=SimpleNamespace(
+                vision_config=vision, text_config=SimpleNamespace(rope_parameters={"mrope_section": [1] * 4})
+            ),
             get_vision_position_ids=lambda *args, **kwargs: self.model.get_vision_position_ids(None, *args, **kwargs),
         )
         return self.model.get_rope_index(
@@ -59,3 +63,24 @@ def test_videos(runs_like, model):
     """Frames of a video are spaced out in time where the model does so."""
     traced = inputs("tiitvvvvt", "tvvvvvvtt", images=[(1, 2, 4)], videos=[(2, 2, 4), (3, 2, 4)])
     runs_like(Positions(model), traced, [inputs("vvvvtiitt", images=[(1, 4, 2)], videos=[(4, 2, 2)])])
+
+
+def test_images_on_grids_of_their_own(runs_like):
+    """HunYuan-VL: rows end with a separator; some images have a token before and one behind their grid."""
+    traced = inputs("tt" + "i" * 8 + "t", "..." + "i" * 6 + "tt", images=[(1, 4, 4), (1, 4, 4)])
+    others = [
+        inputs("i" * 5 + "t" + "i" * 14, "t" * 12 + "." * 8, images=[(1, 2, 4), (1, 6, 6)]),
+        inputs("i" * 3 + "t" + "i" * 14, "i" * 6 + "t" * 12, images=[(1, 2, 4), (1, 6, 6), (1, 4, 4)]),
+    ]
+    runs_like(Positions(HunYuanVLModel), traced, others)
+
+
+def test_rows_that_end_with_a_separator(runs_like):
+    """HY-V4: every frame of an image or a video starts behind the larger side of the one before it."""
+    traced = inputs(
+        "tt" + "i" * 6 + "tvvvt", "...." + "i" * 6 + "ttt", images=[(1, 4, 4), (1, 4, 4)], videos=[(1, 2, 4)]
+    )
+    others = [
+        inputs("iiit" + "i" * 12 + "tt", "v" * 12 + "t" * 6, images=[(1, 2, 4), (2, 4, 4)], videos=[(3, 4, 2)]),
+    ]
+    runs_like(Positions(HYV4VLModel), traced, others)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ....hf.pieces import Pieces
 from ....workarounds import Workaround
-from ...images.packed import locate_patches
+from ...images.blocks import blocks
 
 #: What forwards of two kinds call: one unfolds each image, the other views it as blocks, again and again.
 _UNFOLDED = frozenset(("split", "view", "unfold", "spatial_merge_size", "merging_layer"))
@@ -31,7 +31,7 @@ def _unfolded(original: Callable[..., Any]) -> Callable[..., Any]:
     def forward(self: Any, image_features: Tensor, image_sizes: Any) -> Tensor:
         side = self.spatial_merge_size
         grid = torch.as_tensor(image_sizes, device=image_features.device) // self.patch_size
-        return self.merging_layer(_blocks(image_features, grid, side, side).transpose(1, 2).flatten(1))
+        return self.merging_layer(blocks(image_features, grid, side, side).transpose(1, 2).flatten(1))
 
     return forward
 
@@ -44,34 +44,11 @@ def _rounds(original: Callable[..., Any]) -> Callable[..., Any]:
         high, wide = self.merge_kernel_size
         grid, features = target_sizes.to(torch.int64), hidden_states[0]
         for layer in self.mlp[: self.merger_times]:
-            features = layer(_blocks(features, grid, high, wide).flatten(1))
+            features = layer(blocks(features, grid, high, wide).flatten(1))
             grid = torch.stack([grid[:, 0] // high, grid[:, 1] // wide], dim=1)
         return Pieces(features, grid.prod(dim=-1), "list")
 
     return forward
-
-
-def _blocks(features: Tensor, grid: Tensor, high: int, wide: int) -> Tensor:
-    """The patches of each block: [blocks, high * wide, channels].
-
-    Patches that fill no block at the right or the bottom are dropped.
-
-    Args:
-        features: [patches, channels], of all images, row by row.
-        grid: int64 [images, 2], rows and columns of patches.
-        high: Rows of a block.
-        wide: Columns of a block.
-    """
-    counts = grid.prod(dim=-1)
-    merged = [torch.ones_like(counts), grid[:, 0] // high, grid[:, 1] // wide]
-    blocks = locate_patches(torch.stack(merged, dim=1), 1)
-    first = (counts.cumsum(0) - counts).index_select(0, blocks.image)
-    across = grid[:, 1].index_select(0, blocks.image)
-    down, along = (torch.arange(size, device=grid.device) for size in (high, wide))
-    row = blocks.row.reshape(-1, 1, 1) * high + down.reshape(1, -1, 1)
-    column = blocks.column.reshape(-1, 1, 1) * wide + along
-    place = first.reshape(-1, 1, 1) + row * across.reshape(-1, 1, 1) + column
-    return features.index_select(0, place.flatten()).reshape(-1, high * wide, features.shape[-1])
 
 
 WORKAROUND = Workaround(

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from ....workarounds import Workaround
+from ...images.grid_positions import grid_rope_index
 
 
 class _Vision(NamedTuple):
@@ -24,13 +25,18 @@ class _Vision(NamedTuple):
 
 
 def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`get_rope_index` of the Qwen2-VL kind, told by its source; every other one is left alone.
+    """`get_rope_index` of the Qwen2-VL and the HunYuan-VL kind, told by their source; every other one is left alone.
 
-    Text counts on by one a token. The tokens of image number `n` lie on its grid, all based at the position where the
-    image starts, and the text goes on behind the larger side of the grid. A run of tokens of one type is one image.
+    Qwen2-VL: text counts on by one a token. The tokens of image number `n` lie on its grid, all based at the position where the
+    image starts, and the text goes on behind the larger side of the grid. A run of tokens of one type is one image. In HY-V4
+    every row of a grid ends with a separator, and every frame starts behind the larger side of the one before it.
     """
     source = inspect.getsource(original)
-    if "groupby(enumerate(input_token_type" not in source or "max(grid_thw[1], grid_thw[2])" not in source:
+    if "groupby(enumerate(input_token_type" in source and "grid_tokens + 2" in source:
+        return _on_grids(original)
+    ends_rows = "newline" in source and "vision_position_ids.max().item() + 1" in source
+    moves_text = ends_rows or "max(grid_thw[1], grid_thw[2])" in source
+    if "groupby(enumerate(input_token_type" not in source or not moves_text:
         return original
     per_frame, spaced = "repeat_interleave(video_grid_thw" in source, "vision_config.tokens_per_second" in source
 
@@ -55,7 +61,7 @@ def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
             video_grid_thw = torch.cat([torch.ones_like(frames[:, :1]), frames[:, 1:]], dim=1)
         merge = self.config.vision_config.spatial_merge_size
         images = [
-            _locate(kind == n, grid, merge)
+            _locate(kind == n, grid, merge, ends_rows)
             for n, grid in ((1, image_grid_thw), (2, video_grid_thw))
             if grid is not None
         ]
@@ -65,20 +71,45 @@ def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
     return index
 
 
-def _locate(member: Tensor, grid_thw: Tensor, merge: int) -> _Vision:
+def _on_grids(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The kind in which images do not move the text behind them."""
+
+    @functools.wraps(original)
+    def index(
+        self: Any,
+        input_ids: Tensor,
+        mm_token_type_ids: Tensor,
+        image_grid_thw: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        **kwargs: Any,
+    ) -> tuple[Tensor, Tensor]:
+        if image_grid_thw is None:
+            return original(self, input_ids, mm_token_type_ids, None, attention_mask, **kwargs)
+        return grid_rope_index(self, input_ids, mm_token_type_ids, image_grid_thw, attention_mask)
+
+    return index
+
+
+def _locate(member: Tensor, grid_thw: Tensor, merge: int, ends_rows: bool) -> _Vision:
     """Where the tokens of one modality lie; zeros for all other tokens. `member`: bool [batch, seq]."""
     previous = torch.cat([torch.zeros_like(member[:, :1]), member[:, :-1]], dim=1)
     started = (member & ~previous).long()
     number = (started.flatten().cumsum(0).reshape(started.shape) - 1).clamp(min=0)
     grid = grid_thw[number.flatten()].reshape(*number.shape, 3)
-    rows, columns = grid[..., 1] // merge, grid[..., 2] // merge
+    rows, columns = grid[..., 1] // merge, grid[..., 2] // merge + ends_rows
     size = grid[..., 0] * rows * columns
     inside = member.long()
     # Tokens of this modality before this one in the row, less those of the images before this one.
     place = inside.cumsum(1) - 1 - ((started * size).cumsum(1) - size)
     frame, rest = place // (rows * columns), place % (rows * columns)
-    advance = torch.maximum(grid[..., 1], grid[..., 2]) // merge
-    return _Vision(frame * inside, rest // columns * inside, rest % columns * inside, advance * inside, started)
+    row, column = rest // columns, rest % columns
+    if ends_rows:
+        side = torch.maximum(rows, columns)
+        frame, advance = frame * side, grid[..., 0] * side
+        row, column = frame + row, frame + column
+    else:
+        advance = torch.maximum(grid[..., 1], grid[..., 2]) // merge
+    return _Vision(frame * inside, row * inside, column * inside, advance * inside, started)
 
 
 def _positions(
@@ -110,7 +141,7 @@ def _seconds(model: Any, second_per_grid_ts: Any, kind: Tensor) -> Any:
 
 WORKAROUND = Workaround(
     reason="Multimodal rope positions loop over rows, runs of tokens and images, which are data (Qwen2-VL to Qwen3.5, GLM4V, "
-    "GLM-OCR, PaddleOCR-VL).",
+    "GLM-OCR, PaddleOCR-VL, HunYuan-VL, HY-V4).",
     upstream="none: transformers expects callers to compute these outside of the graph",
     targets=("transformers.models.*:*.get_rope_index",),
     apply=rope_index,
