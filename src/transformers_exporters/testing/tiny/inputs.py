@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,8 +11,11 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
+from .complaint import Complaint, complaint_of
+from .described import tensor_for
+from .mending import mended
 from .placeholders import with_placeholders
-from .tensors import Layout, tensor_for
+from .tensors import Layout
 
 #: Optional parameters that a forward wants although its signature gives them a default; passed when it has them.
 _WANTED = (
@@ -34,6 +38,8 @@ _WANTED = (
     "visual_pos",
     "patch_offsets",
 )
+#: Choices of inputs that are mended, and how many changed inputs are tried for each.
+_MOST_MENDED, _MOST_STEPS = 3, 24
 _MAIN_TEXT = ("input_ids", "attention_mask")
 _IMAGE = ("pixel_values", "flattened_patches")
 _AUDIO = ("input_features", "input_values", "audio_values")
@@ -49,17 +55,63 @@ def working_inputs(model: PreTrainedModel) -> dict[str, Any]:
         Exception: The error of the first attempt, if none of the attempts runs.
     """
     first: Exception | None = None
+    refused: dict[tuple[str, ...], tuple[dict[str, Any], Layout, Complaint]] = {}
     for names, layout in _attempts(model):
+        inputs: dict[str, Any] = {}
         try:
             inputs = {name: tensor_for(name, model, layout) for name in names}
             inputs = with_placeholders(model, inputs, layout)
             _run(model, inputs)
         except Exception as problem:  # noqa: BLE001 -- any error of the model's code says that these are not its inputs
+            if inputs:
+                refused.setdefault(tuple(names), (inputs, layout, complaint_of(problem)))
             problem.__traceback__ = None
             first = first or problem
         else:
             return inputs
+    for inputs, layout, complaint in itertools.islice(refused.values(), _MOST_MENDED):
+        answer = _mended(model, inputs, layout, complaint)
+        if answer is not None:
+            return answer
     raise first or ValueError("its forward takes no tensors")
+
+
+def _mended(
+    model: PreTrainedModel, inputs: dict[str, Any], layout: Layout, complaint: Complaint
+) -> dict[str, Any] | None:
+    """`inputs` changed step by step after what the forward says about them, depth first; None where that leads nowhere.
+
+    A step counts when the forward complains about something that it did not complain about before.
+    """
+    seen, tried = {complaint.message}, {_shapes(inputs)}
+    waiting = [mended(model, inputs, layout, complaint)]
+    for _ in range(_MOST_STEPS):
+        while waiting and (candidate := next(waiting[-1], None)) is None:
+            waiting.pop()
+        if not waiting or candidate is None:
+            return None
+        if _shapes(candidate) in tried:
+            continue
+        tried.add(_shapes(candidate))
+        try:
+            _run(model, candidate)
+        except Exception as problem:  # noqa: BLE001 -- as above
+            heard = complaint_of(problem)
+            if heard.message not in seen:
+                seen.add(heard.message)
+                waiting.append(mended(model, candidate, layout, heard))
+        else:
+            return candidate
+    return None
+
+
+def _shapes(inputs: dict[str, Any]) -> str:
+    return repr([(name, *map(_form, _tensors(value))) for name, value in inputs.items()])
+
+
+def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
+    content = None if tensor.is_floating_point() else int(tensor.sum())
+    return tuple(tensor.shape), str(tensor.dtype), content
 
 
 def _run(model: PreTrainedModel, inputs: dict[str, Any]) -> None:
@@ -154,6 +206,7 @@ def _layouts(names: list[str]) -> Iterator[Layout]:
         yield Layout(image="pair")
         yield Layout(image="patches")
         yield Layout(image="flat")
+        yield Layout(image="tiles")
     if has_audio:
         yield Layout(audio="time_first")
         yield Layout(audio="channel")

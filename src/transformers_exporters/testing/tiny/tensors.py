@@ -25,7 +25,8 @@ class Layout:
 
     Attributes:
         image: `"pair"` [batch, 2, channels, height, width]; `"picture"` [batch, channels, height, width]; `"stacked"` with an axis of pictures or frames after batch;
-            `"patches"` [batch, patches, pixels of a patch]; `"flat"` the same without a batch axis.
+            `"patches"` [batch, patches, pixels of a patch]; `"flat"` the same without a batch axis;
+            `"tiles"` [patches, channels, side of a patch, side of a patch].
         audio: `"plain"` [batch, bins, frames] or [batch, samples]; `"time_first"` [batch, frames, bins];
             `"channel"` [batch, 1, samples].
         batch: Number of rows.
@@ -67,12 +68,8 @@ def ids(model: PreTrainedModel, batch: int, length: int) -> torch.Tensor:
     return choices[torch.randint(len(choices), (batch, length))]
 
 
-def tensor_for(name: str, model: PreTrainedModel, layout: Layout) -> Any:
-    """A value for the parameter `name`.
-
-    Raises:
-        ValueError: If nothing is known about a parameter of that name.
-    """
+def named_tensor(name: str, model: PreTrainedModel, layout: Layout) -> Any:
+    """A value for the parameter `name`; None if nothing is known about parameters of that name."""
     batch = layout.batch
     maker = _MAKERS.get(name)
     if maker is not None:
@@ -90,7 +87,7 @@ def tensor_for(name: str, model: PreTrainedModel, layout: Layout) -> Any:
         return torch.randn(batch, TEXT, width)
     if name.startswith(("return_", "output_", "use_", "is_")):
         return False
-    raise ValueError(f"its forward wants {name!r}, for which no sample is known")
+    return None
 
 
 def _mask(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
@@ -140,6 +137,8 @@ def _pixels(model: PreTrainedModel, layout: Layout) -> torch.Tensor:
     batch, channels = layout.batch, _channels(model)
     height, width = picture_size(model)
     rows = [_has(model, name) for name in ("image_grid_thw", "grid_thw", "image_grid_hws")]
+    if layout.image == "tiles":
+        return torch.randn(batch * GRID * GRID, channels, _patch(model), _patch(model))
     if any(rows) or layout.image == "flat":
         return torch.randn(batch * GRID * GRID, _pixels_of_a_patch(model))
     if _has(model, "spatial_shapes") or layout.image == "patches":
