@@ -2,7 +2,7 @@
 
 import torch
 
-from transformers_exporters import DynamoConfig, DynamoExporter
+from transformers_exporters import DynamoConfig, DynamoExporter, ExportedModel
 
 
 class Steps(torch.nn.Module):
@@ -29,3 +29,39 @@ def test_nothing_is_said_of_open_axes(caplog):
     model = torch.nn.Embedding(9, 4)
     DynamoExporter().export(model, {"input": torch.ones(2, 6, dtype=torch.int64)}, DynamoConfig(dynamic=True))
     assert not [m for m in caplog.messages if "constant in the graph" in m]
+
+
+class Weighed(torch.nn.Module):
+    """Computes with a number of the width that a trace does not see."""
+
+    def forward(self, pixel_values):
+        width = pixel_values.shape[-1]
+        return pixel_values * float((getattr(width, "node", None) and width.node.hint) or width)
+
+
+class Doubled(torch.nn.Module):
+    """Takes another way from a hundred columns on."""
+
+    def forward(self, pixel_values):
+        return pixel_values * 2 if pixel_values.shape[-1] > 100 else pixel_values
+
+
+def images(model: torch.nn.Module) -> ExportedModel:
+    return DynamoExporter().export_model(
+        model.eval(), {"pixel_values": torch.randn(2, 3, 56, 64)}, DynamoConfig(dynamic=True)
+    )
+
+
+def test_an_image_size_that_is_part_of_the_results_is_said_to_be_constant(caplog):
+    exported = images(Weighed())
+    assert exported["model"].spec.inputs[0].shape[2:] == (56, 64)
+    (message,) = [m for m in caplog.messages if "constant in the graph" in m]
+    assert "height=56, width=64" in message and "export once for each size" in message
+
+
+def test_an_image_size_that_ends_at_a_branch_stays_free_up_to_there():
+    exported, model = images(Doubled()), Doubled()
+    assert exported["model"].spec.inputs[0].shape[2:] == ("height", "width")
+    for width in (20, 100):
+        values = torch.randn(1, 3, 40, width)
+        torch.testing.assert_close(exported(pixel_values=values), model(values))

@@ -133,7 +133,7 @@ def wrong_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
     """The caller's sizes of the image axes, if the graph has baked in a size of theirs; empty if it has not.
 
     Model code makes numbers of sizes in ways that no trace sees (`int(math.sqrt(patches))`). So the graph is tried on the
-    caller's images and on some twice as large. Where it is wrong the axes have to be constant.
+    caller's images and on some up to twice as large. Where it is wrong the axes have to be constant.
     """
     if is_referenced(prepared.model) or {"height", "width"} & prepared.static:
         return {}
@@ -141,9 +141,20 @@ def wrong_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
     own = {n: size for n in ("height", "width") if (size := axis_size(prepared.original, prepared.axes, n))}
     if not own or not free & own.keys():
         return {}
-    doubled = resize(prepared.original, prepared.axes, {name: 2 * size for name, size in own.items()})
-    wrong = any(_agrees(traced, prepared, inputs) is False for inputs in (prepared.original, doubled))
-    return own if wrong else {}
+    # Where the graph is known to end before twice the size, as far as it goes.
+    ends = {name: bounds.maximum for name, bounds in traced.spec.axes.items() if bounds.maximum is not None}
+    larger = {name: min(2 * size, ends.get(name, 2 * size)) for name, size in own.items()}
+    tried = [prepared.original, resize(prepared.original, prepared.axes, larger)]
+    if not any(_agrees(traced, prepared, inputs) is False for inputs in tried):
+        return {}
+    listed = ", ".join(f"{name}={size}" for name, size in own.items())
+    logger.warning(
+        "%s: %s are constant in the graph although the model takes other sizes: its code computes with numbers made of them "
+        "that no trace follows (such as a logarithm or a root). Resize images to that size, or export once for each size.",
+        prepared.name,
+        listed,
+    )
+    return own
 
 
 def _agrees(traced: Traced, prepared: Prepared, inputs: Mapping[str, Any]) -> bool | None:
