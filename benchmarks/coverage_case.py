@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 import time
 import warnings
@@ -66,6 +67,8 @@ def run_case(case: Case, source: Source) -> dict[str, Any]:
         return {**result, "status": "skip", "reason": f"the model does not load: {first_line(error)}"}
     if case.mode == "generation" and not (hasattr(model, "generate") and model.can_generate()):
         return {**result, "status": "skip", "reason": f"{type(model).__name__} does not generate"}
+    if case.mode == "generation" and (problem := _cannot_generate(model, inputs)):
+        return {**result, "status": "skip", "reason": f"the model itself does not generate: {problem}"}
     result["class"] = type(model).__name__
     try:
         with tempfile.TemporaryDirectory() as scratch:
@@ -74,6 +77,15 @@ def run_case(case: Case, source: Source) -> dict[str, Any]:
         result["reason"] = f"{result.pop('stage')}: {first_line(error)}"
     result.pop("stage", None)
     return {**result, "status": "fail" if result["reason"] else "pass"}
+
+
+def _cannot_generate(model: Any, inputs: dict[str, Any]) -> str | None:
+    """What eager's own `generate` raises on these inputs (a package that is missing, a token that must come last)."""
+    try:
+        model.generate(**copy.deepcopy(inputs), max_new_tokens=2, do_sample=False)
+    except Exception as error:  # noqa: BLE001 - whatever a model's code raises
+        return first_line(error)
+    return None
 
 
 def _compare(case: Case, model: Any, inputs: dict[str, Any], directory: Path, result: dict[str, Any]) -> str | None:
