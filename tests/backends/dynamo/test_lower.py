@@ -42,3 +42,19 @@ def test_a_saved_graph_has_no_lines_of_model_source_and_the_program_in_memory_ke
 
     assert traced(exported["model"].program)
     assert not traced(torch.export.load(tmp_path / "artifact" / "model.pt2"))
+
+
+class Columns(torch.nn.Module):
+    def forward(self, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return values[:, mask]
+
+
+def test_a_size_that_a_repair_made_is_saved_with_its_bounds(tmp_path: Path) -> None:
+    """The number of true values of a mask among other indices; torch cannot load a size without bounds."""
+    inputs = {"values": torch.randn(3, 5), "mask": torch.tensor([True, False, True, True, False])}
+    exported = te.DynamoExporter().export_model(Columns(), inputs, te.DynamoConfig(dynamic=True))
+    exported.save_pretrained(tmp_path / "artifact")
+    loaded = te.ExportedModel.from_pretrained(tmp_path / "artifact", trust_remote_code=True)
+    for count in (0, 1, 7):
+        values, mask = torch.randn(2, 7), torch.arange(7) < count
+        torch.testing.assert_close(loaded(values=values, mask=mask), values[:, mask])

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from ...artifact.weights import TensorSource, write_safetensors
 from ...prepare.references import memory_key, tensor_bytes
@@ -64,11 +67,21 @@ def save(components: Sequence[Lowered], directory: Path, weights: Path | None = 
 
 
 def _whole_bounds(program: ExportedProgram) -> dict[Any, Any]:
-    """The bounds of sizes, without those of fractions, which torch writes down and cannot save (torch 2.13, Emu3).
+    """The bounds of every size in the graph, as torch needs them to load it (torch 2.13).
 
-    A scale that a model computes with is a symbol of its own in a trace with values, bounded by its value on both sides.
+    Without those of fractions, which torch writes down and cannot save: a scale that a model computes with is a symbol of its
+    own in a trace with values, bounded by its value on both sides (Emu3). And with those of sizes that a repair made, such as
+    the number of true values of a mask, which torch's program does not list (GLM-Image).
     """
-    return {symbol: bounds for symbol, bounds in program.range_constraints.items() if not bounds.is_float}
+    bounds = dict(program.range_constraints)
+    for node in program.graph.nodes:
+        for value in pytree.tree_leaves(node.meta.get("val")):
+            for size in value.shape if isinstance(value, torch.Tensor) else [value]:
+                if isinstance(size, torch.SymInt):
+                    known = size.node.shape_env.var_to_range
+                    for symbol in size.node.expr.free_symbols:
+                        bounds.setdefault(symbol, known.get(symbol, ValueRanges(0, int_oo)))
+    return {symbol: reach for symbol, reach in bounds.items() if not reach.is_float}
 
 
 @contextmanager
