@@ -38,3 +38,15 @@ def test_all_can_be_taken_from_the_top(export: Any) -> None:
     exported = export(Best(), case(2, 5))
     for batch, frames in ((2, 5), (3, 7), (4, 700)):
         assert exported.error(**case(batch, frames)) == 0
+
+
+class Third(torch.nn.Module):
+    def forward(self, input_features: torch.Tensor) -> torch.Tensor:
+        """input_features float32 [frames]: twice the place of the third that is not zero."""
+        places = torch.nonzero(input_features).squeeze(1)
+        return places[2] * 2
+
+
+def test_one_of_a_number_that_is_data(export: Any) -> None:
+    exported = export(Third(), {"input_features": torch.tensor([0.0, 1, 1, 0, 1])})
+    assert exported.error(input_features=torch.tensor([0.0, 1, 1, 0, 0, 0, 1, 1])) == 0

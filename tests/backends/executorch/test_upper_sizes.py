@@ -39,8 +39,16 @@ def test_intervals_would_be_far_off() -> None:
 
 
 def test_a_size_without_a_bound_has_none() -> None:
-    unknown = sympy.Symbol("u0", positive=True, integer=True)
+    unknown = sympy.Symbol("s9", positive=True, integer=True)
     assert largest_size(unknown, {unknown: ValueRanges(0, sympy.oo)}) is None
+
+
+def test_a_number_that_is_data_without_a_bound_gets_one() -> None:
+    """What lies behind a place in a sequence of 38; the place may be a number that lowering asked for anew."""
+    place, other = (sympy.Symbol(name, integer=True) for name in ("u0", "u1"))
+    assert largest_size(38 - place, {}) == 38
+    assert largest_size(38 - place - other, {place: ValueRanges(-sympy.oo, 31)}) == 38
+    assert largest_size(place + 3, {place: ValueRanges(0, sympy.oo)}) == 1027
 
 
 def test_executorch_asks_for_the_exact_bound_while_a_component_is_lowered() -> None:

@@ -96,8 +96,8 @@ class _Remembering(torch.fx.Interpreter):
             kept = makes_sizes(op) and self.traced is not None
             return self.traced if kept else super().call_function(target, args, kwargs)
         if op in _COPIES and not kwargs and (view := _view_key(op, *args)) in self._views:
-            # torch would prove first that the sizes fit; Swin's windows make that most of its export. Where a slice ends
-            # is a proof, too, and none if the end is data.
+            # torch would prove first that the sizes fit; Swin's windows make that most of its export. Where a slice ends,
+            # and whether a place is there, is a proof, too, and none if the size is data.
             return args[0].new_empty(self._views[view])
         key = (op, meta_key((args, kwargs)))
         if key not in self._known:
@@ -121,6 +121,8 @@ _COPIES = {
     _aten.view_copy.default: _aten.view_copy.default,
     _aten.slice.Tensor: _aten.slice_copy.Tensor,
     _aten.slice_copy.Tensor: _aten.slice_copy.Tensor,
+    _aten.select.int: _aten.select_copy.int,
+    _aten.select_copy.int: _aten.select_copy.int,
 }
 
 

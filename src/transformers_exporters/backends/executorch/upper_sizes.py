@@ -19,6 +19,7 @@ from executorch.exir import sym_util
 from executorch.exir.tensor import TensorSpec
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
+from torch.utils._sympy.symbol import SymT, symbol_is_type
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 #: Points tried for each symbol: the last ones below its bound (a size may depend on a remainder), its halves (a size may
@@ -26,21 +27,26 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 _BELOW, _OTHERS = 9, (1, 2, 3)
 #: Symbols in one size up to which every combination of points is tried.
 _COMBINED = 2
+#: The bound of a number that is data and has none: lowering itself may ask for a number anew.
+_UNLIMITED = 1024
 
 
 def largest_size(expression: sympy.Expr, ranges: Mapping[sympy.Symbol, ValueRanges[sympy.Expr]]) -> int | None:
-    """The largest value of a size, None where its symbols have no finite bound."""
+    """The largest value of a size, None where a symbol that is no data has no finite bound."""
     if expression.is_Integer:
         return int(expression)
-    upper = bound_sympy(expression, dict(ranges)).upper
     symbols = sorted(expression.free_symbols, key=str)
-    if not all(s in ranges and isinstance(ranges[s].upper, sympy.Integer) for s in symbols):
+    limited = {s for s in symbols if s in ranges and isinstance(ranges[s].upper, sympy.Integer)}
+    data = {s for s in symbols if symbol_is_type(s, SymT.UNBACKED_INT)}
+    ranges = {**ranges, **dict.fromkeys(data - limited, ValueRanges(0, _UNLIMITED))}
+    upper = bound_sympy(expression, ranges).upper
+    if not limited | data >= set(symbols):
         return int(upper) if isinstance(upper, sympy.Integer) else None
     bounds = [int(ranges[s].upper) for s in symbols]
     at_bounds = _value(expression, symbols, bounds)
     if isinstance(upper, sympy.Integer) and at_bounds == int(upper):
         return at_bounds
-    points = [_points(bound) for bound in bounds]
+    points = [[0] * (s in data) + _points(bound) for s, bound in zip(symbols, bounds, strict=True)]
     if len(symbols) > _COMBINED:
         points = [[p[0], p[-2] if len(p) > 1 else p[-1], p[-1]] for p in points]
     values = [_value(expression, symbols, point) for point in itertools.product(*points)]
