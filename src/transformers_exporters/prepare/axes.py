@@ -31,6 +31,7 @@ _RULES: tuple[tuple[str, int, AxisNames], ...] = (
     (r"last_hidden_state", 3, ("batch", "encoder_sequence", None)),
     (r"bbox", 3, ("batch", "sequence", None)),
     (r".*grid_thw", 2, ("images", None)),
+    (r"(image|video)_merge_sizes", 1, ("images",)),
     (r"pixel_values.*|.*image.*|.*frame.*", 4, ("batch", None, "height", "width")),
     (r"pixel_values.*|.*image.*|.*frame.*", 5, ("batch", "images", None, "height", "width")),
     (r"pixel_(attention_)?mask.*", 3, ("batch", "height", "width")),
