@@ -33,6 +33,7 @@ class Complaint:
         nothing: Names in the lines that raised it whose value is None there (`x`, and `b` of `a.b`), innermost first.
         names: Identifiers in the message and then in those lines, each once.
         axes: The names that a shape was unpacked to, where that is what failed (`batch, frames, width = x.shape`).
+        strings: Texts in quotes in those lines, which is what the code compares with.
         pairs: Sizes (found, wanted); both ways round where the message does not say which is which.
     """
 
@@ -40,6 +41,7 @@ class Complaint:
     nothing: tuple[str, ...]
     names: tuple[str, ...]
     axes: tuple[str, ...]
+    strings: tuple[str, ...]
     pairs: tuple[tuple[int, int], ...]
 
     @property
@@ -65,6 +67,7 @@ def complaint_of(problem: BaseException) -> Complaint:
         nothing=tuple(dict.fromkeys(name for text, frame in raised for name in _nothing(text, frame))),
         names=tuple(dict.fromkeys(name for text in (message, *texts) for name in _IDENTIFIER.findall(text))),
         axes=tuple(re.findall(r"\w+", unpacked[1])) if unpacked else (),
+        strings=tuple(found for text in texts for found in re.findall(r"\"(\w+)\"", text)),
         pairs=tuple(dict.fromkeys(_pairs(message))),
     )
 
@@ -84,13 +87,20 @@ def _raised(problem: BaseException) -> Iterator[tuple[str, types.FrameType]]:
 
 
 def _nothing(text: str, frame: types.FrameType) -> Iterator[str]:
+    """Names in the line that are None there, and the config fields that the same file sets things of that name from."""
     for chain in _CHAIN.findall(text):
         first, *rest = chain.split(".")
         value = frame.f_locals.get(first, frame)
         for name in rest:
-            value = getattr(value, name, frame)
+            try:
+                value = getattr(value, name, frame)
+            except Exception:  # noqa: BLE001 -- a config may refuse a field that differs from layer to layer
+                value = frame
         if value is None:
-            yield chain.split(".")[-1]
+            name = (first, *rest)[-1]
+            yield name
+            source = "".join(linecache.getlines(frame.f_code.co_filename))
+            yield from re.findall(rf"\b{name}\s*=\s*[^\n#]*?\bconfig\.(\w+)", source)
 
 
 def _pairs(message: str) -> Iterator[tuple[int, int]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from transformers import PreTrainedConfig
@@ -19,20 +21,40 @@ from .tree import configs_of, field_of, fields_of, layers_of, patch_of, patch_sc
 _DERIVED = {"stage_names", "out_features"}
 
 
-def shrink(config: PreTrainedConfig, plan: Plan) -> PreTrainedConfig:
+#: From the outermost config to a field: `("vision_config", "hidden_size")`.
+Path = tuple[str, ...]
+
+
+def shrink(config: PreTrainedConfig, plan: Plan, fixed: Mapping[Path, Any] = MappingProxyType({})) -> PreTrainedConfig:
     """A new config of the same class, with every size of it and of its sub-configs shrunk after `plan`.
+
+    Args:
+        config: The one to shrink; is left as it is.
+        plan: How much.
+        fixed: Values that these fields get whatever the plan says.
 
     Raises:
         Exception: Whatever the config class raises for a combination that it refuses.
     """
-    return _Tree(config, plan).shrunk(config)
+    return _Tree(config, plan, fixed).shrunk(config)
+
+
+def shrunk_fields(config: PreTrainedConfig, plan: Plan, fixed: Mapping[Path, Any]) -> dict[Path, tuple[Any, Any]]:
+    """Every field with its value before and after `shrink`, also where the config classes refuse the result."""
+    tree = _Tree(config, plan, fixed)
+    with contextlib.suppress(Exception):  # the classes' objections are known already: they are why this is asked
+        tree.shrunk(config)
+    return tree.fields
 
 
 class _Tree:
     """What all configs of one model have to agree on: token ids, and how much fewer patches an image has."""
 
-    def __init__(self, config: PreTrainedConfig, plan: Plan) -> None:
+    def __init__(self, config: PreTrainedConfig, plan: Plan, fixed: Mapping[Path, Any]) -> None:
         self.plan = plan
+        self._fixed = fixed
+        #: Before and after, of every field.
+        self.fields: dict[Path, tuple[Any, Any]] = {}
         self._configs = list(configs_of(config))
         self._ids = _token_ids(self._configs)
         self._free_id = next(one for one in range(size.VOCABULARY - 1, 0, -1) if one not in self._ids.values())
@@ -47,12 +69,12 @@ class _Tree:
             1.0,
         )
 
-    def shrunk(self, config: PreTrainedConfig) -> PreTrainedConfig:
+    def shrunk(self, config: PreTrainedConfig, at: Path = ()) -> PreTrainedConfig:
         sizes = Sizes(config, self.plan, self._vision)
         changed: dict[str, Any] = {}
         for name, value in fields_of(config).items():
             if isinstance(value, PreTrainedConfig):
-                changed[name] = self.shrunk(value)
+                changed[name] = self.shrunk(value, (*at, name))
             elif isinstance(value, dict):
                 new = {key: self._field(sizes, key, inner) for key, inner in value.items() if isinstance(key, str)}
                 if name != "label2id" and new and new != value:
@@ -64,6 +86,11 @@ class _Tree:
         if parts := implied_sections(config):
             rope = changed.get("rope_parameters", config.rope_parameters)
             changed["rope_parameters"] = {**rope, "mrope_section": sizes.sections(parts, rotated_part(config, rope))}
+        changed |= {path[-1]: value for path, value in self._fixed.items() if path[:-1] == at}
+        before = fields_of(config)
+        self.fields |= {
+            (*at, name): (before.get(name), changed.get(name, before.get(name))) for name in {**before, **changed}
+        }
         return _rebuilt(config, changed)
 
     def _field(self, sizes: Sizes, name: str, value: Any) -> Any:

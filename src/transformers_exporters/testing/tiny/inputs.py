@@ -65,8 +65,10 @@ def working_inputs(model: PreTrainedModel) -> dict[str, Any]:
         except Exception as problem:  # noqa: BLE001 -- any error of the model's code says that these are not its inputs
             if inputs:
                 refused.setdefault(tuple(names), (inputs, layout, complaint_of(problem)))
-            problem.__traceback__ = None
-            first = first or problem
+            if first is None:
+                first = problem  # with its traceback, from which the caller reads what the model lacks
+            else:
+                problem.__traceback__ = None
         else:
             return inputs
     for inputs, layout, complaint in itertools.islice(refused.values(), _MOST_MENDED):

@@ -63,6 +63,11 @@ def _resized(inputs: dict[str, Any], complaint: Complaint) -> Iterator[dict[str,
         ]
         for name, axis in places:
             yield {**inputs, name: _long(inputs[name], axis, wanted)}
+            if sum(name == other for other, _ in places) > 1:  # the sides of a picture
+                yield {
+                    **inputs,
+                    name: _like(inputs[name], [wanted if one == found else one for one in inputs[name].shape]),
+                }
         last = dict(reversed(places))
         if len(last) > 1:
             yield {**inputs, **{name: _long(inputs[name], axis, wanted) for name, axis in last.items()}}

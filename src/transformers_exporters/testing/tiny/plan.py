@@ -18,6 +18,7 @@ class Plan:
     Attributes:
         divisor: None puts fixed sizes (equal widths, four heads); a number divides every width and head size by it and
             keeps the number of heads, which preserves each sum and product that the model's code relies on.
+        scale: By what the fixed widths and head sizes are multiplied.
         list_divisor: By what lists of widths (channels of stages) are divided; the scalars of a config that has such
             lists go with them.
         layers: Whether the layers are cut.
@@ -26,6 +27,7 @@ class Plan:
     """
 
     divisor: int | None = None
+    scale: int = 1
     list_divisor: int = 8
     layers: bool = True
     positions: bool = True
@@ -42,5 +44,10 @@ LADDER = (
     Plan(divisor=8, positions=False, vocabulary=False),
     Plan(divisor=2, list_divisor=2, positions=False),
     Plan(divisor=1, list_divisor=1, vocabulary=False),
+    Plan(scale=2),
+    Plan(vocabulary=False),
     Plan(divisor=8, layers=False, positions=False),
 )
+
+#: The steps whose models are mended, where none of the ladder works as it is.
+MENDED = (LADDER[0], LADDER[2], Plan(scale=2))

@@ -23,6 +23,7 @@ class Sizes:
         fields = fields_of(config)
         kinds = {name: field_kind(name) for name in fields}
         self._patch = patch_of(config)
+        self._widths = {v for n, v in fields.items() if kinds[n] == "width" and is_size(v)}
         self._head_counts = {v for n, v in fields.items() if kinds[n] == "heads" and is_size(v)}
         self._rope = next((v for n, v in fields.items() if kinds[n] == "rope_dim" and is_size(v)), None)
         self._nope = next((v for n, v in fields.items() if "nope_head_dim" in n and is_size(v)), None)
@@ -57,7 +58,11 @@ class Sizes:
         if name == "prediction_length" and value is None:
             return size.AHEAD
         if name == "head_dim" and value is None and self._divisor is None and self._head_counts:
-            return size.HEAD_DIM  # the same as the width over the heads, which not every model works out itself
+            return (
+                size.HEAD_DIM * self._plan.scale
+            )  # the same as the width over the heads, which not every model works out itself
+        if kind is None and name.endswith("groups") and is_size(value) and value > 16 and value in self._widths:
+            kind = "width"  # a convolution of each channel by itself
         if kind is None:
             return value
         if kind == "layer_index":
@@ -109,23 +114,23 @@ class Sizes:
         return self._width(kind, value) if self._divisor is None else self._scaled(kind, value)
 
     def _width(self, kind: str, value: int) -> int:
+        scale = self._plan.scale
         match kind:
             case "heads":
                 most = max(self._head_counts)
                 return value if value == 1 else size.HEADS if value == most else size.KEY_VALUE_HEADS
             case "rope_dim":
-                return size.ROPE_DIM
+                return size.ROPE_DIM * scale
             case "head_dim":
-                if self._rope is not None and value in (self._rope, self._nope):
-                    return size.ROPE_DIM
-                return size.HEAD_DIM
+                rotated = self._rope is not None and value in (self._rope, self._nope)
+                return (size.ROPE_DIM if rotated else size.HEAD_DIM) * scale
             case "rank":
                 return min(value, size.RANK)
             case "half_width":
-                return size.WIDTH // 2
+                return size.WIDTH * scale // 2
             case "inner":
-                return min(value, size.INNER)
-        return value if value <= 16 else size.WIDTH
+                return min(value, size.INNER * scale)
+        return value if value <= 16 else size.WIDTH * scale
 
     def _scaled(self, kind: str, value: int) -> int:
         if kind == "heads":
@@ -159,7 +164,7 @@ class Sizes:
     def _new_head(self) -> int:
         if self._divisor is not None:
             return max(self._old_head // self._divisor, 1)
-        return size.HEAD_DIM if self._rope is None else size.ROPE_DIM
+        return (size.HEAD_DIM if self._rope is None else size.ROPE_DIM) * self._plan.scale
 
     def sections(self, parts: Sequence[int], rotated: float) -> list[int]:
         """`parts` as the shares of half of what is `rotated` of a new head."""

@@ -1,0 +1,178 @@
+"""Other values for single fields of a shrunk config, after what the model said about the ones that it refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from transformers import PreTrainedConfig
+
+from . import plan as size
+from .complaint import Complaint
+from .config import Path, shrunk_fields
+from .fields import field_kind
+from .plan import Plan
+from .tree import configs_of, is_size, layers_of
+
+#: Sizes that are given to a field that has none, by what it measures.
+_USUAL = {
+    "width": size.WIDTH,
+    "inner": size.INNER,
+    "heads": size.HEADS,
+    "head_dim": size.HEAD_DIM,
+    "rope_dim": size.ROPE_DIM,
+    "rank": size.RANK,
+    "layers": 2,
+    "experts": size.EXPERTS,
+    "per_token": 2,
+    "groups": 1,
+    "group_choice": 1,
+    "shared": 1,
+    "vocabulary": size.VOCABULARY,
+    "positions": size.POSITIONS,
+    "window": size.WINDOW,
+    "image": size.IMAGE,
+    "token": 0,
+}
+
+
+class TooLargeError(ValueError):
+    """The model is not tiny.
+
+    Attributes:
+        sizes: The sizes of the axes of its largest parameters.
+    """
+
+    def __init__(self, parameters: int, sizes: tuple[int, ...]) -> None:
+        """Say how many million parameters there are."""
+        super().__init__(f"it still has {parameters / 1e6:.0f} million parameters after shrinking")
+        self.sizes = sizes
+
+
+def amended(
+    config: PreTrainedConfig, plan: Plan, fixed: dict[Path, Any], problem: Exception, complaint: Complaint
+) -> Iterator[dict[Path, Any]]:
+    """More fixed fields, the likeliest first; each answers the complaint in one way.
+
+    Args:
+        config: The one that is shrunk.
+        plan: The plan after which it is shrunk.
+        fixed: What was fixed when the model complained.
+        problem: The complaint as it was raised.
+        complaint: The same, read.
+    """
+    fields = shrunk_fields(config, plan, fixed)
+    if isinstance(problem, TooLargeError):
+        yield from ({**fixed, **change} for change in _smaller(fields, problem.sizes))
+        return
+    for change in (
+        *_demanded(fields, complaint),
+        *_given(config, fields, complaint),
+        *_agreeing(fields, complaint),
+        *_taken_back(fields, complaint),
+    ):
+        yield {**fixed, **change}
+
+
+def demanded(message: str) -> dict[str, int]:
+    """Field and value of every "field must be 0" and "requires field=1" in the message."""
+    pattern = r"`?(\w+)`? must be (\d+)\b|requires `?(\w+)`? ?==? ?(\d+)\b"
+    return {one or other: int(value or same) for one, value, other, same in re.findall(pattern, message)}
+
+
+def _demanded(fields: dict[Path, tuple[Any, Any]], complaint: Complaint) -> Iterator[dict[Path, Any]]:
+    for name, value in demanded(complaint.message).items():
+        change = {path: value for path, (_, now) in fields.items() if path[-1] == name and now != value}
+        if change:
+            yield change
+
+
+def _given(
+    config: PreTrainedConfig, fields: dict[Path, tuple[Any, Any]], complaint: Complaint
+) -> Iterator[dict[Path, Any]]:
+    """With a value for a field that has none: all that are None in the lines that raised, then one after the other."""
+    if lacking := re.search(r"'(\w+)' object has no attribute '(\w+)'", complaint.message):
+        places = [at for at, part in _places(config) if type(part).__name__ == lacking[1]]
+        if places:
+            yield {(*at, lacking[2]): usual(lacking[2], config, complaint) for at in places}
+    empty = {path for path, (_, now) in fields.items() if now is None}
+    named = [
+        name
+        for name in dict.fromkeys((*complaint.nothing, *complaint.names))
+        if any(name == path[-1] for path in empty)
+    ]
+    together = (
+        [name for name in named if name in complaint.nothing],
+        [name for name in named if re.search(rf"\b{name}\b", complaint.message)],
+    )
+    for group in [*(group for group in together if len(group) > 1), *([name] for name in named)]:
+        yield {path: usual(path[-1], config, complaint) for path in empty if path[-1] in group}
+
+
+def _agreeing(fields: dict[Path, tuple[Any, Any]], complaint: Complaint) -> Iterator[dict[Path, Any]]:
+    """With one field of the size that was wanted made the size that was found, and the other way round."""
+    for found, wanted in complaint.pairs:
+        for one, other in ((wanted, found), (found, wanted)):
+            paths = [path for path, (_, now) in fields.items() if now == one and is_size(now) and one > 2]
+            for path in sorted(paths, key=lambda path: path[-1] not in complaint.names):
+                yield {path: other}
+
+
+def _taken_back(fields: dict[Path, tuple[Any, Any]], complaint: Complaint) -> Iterator[dict[Path, Any]]:
+    """With the default of the fields that the complaint names: of all of them, then of each."""
+    changed = {
+        path: before
+        for path, (before, now) in fields.items()
+        if before is not None and not isinstance(before, PreTrainedConfig) and before != now
+    }
+    named = [
+        path for path in changed if path[-1] in complaint.names and not isinstance(changed[path], PreTrainedConfig)
+    ]
+    if len(named) > 1:
+        yield {path: changed[path] for path in named}
+    for path in sorted(named, key=lambda path: complaint.names.index(path[-1])):
+        yield {path: changed[path]}
+
+
+def _smaller(fields: dict[Path, tuple[Any, Any]], sizes: tuple[int, ...]) -> Iterator[dict[Path, Any]]:
+    """With fields that are the size of an axis of the largest parameters, or a part or a multiple of it, an eighth."""
+    for factors in ((1,), (1, 2, 3, 4, 8)):
+        large = {one * factor for one in sizes for factor in factors}
+        large |= {one // factor for one in sizes for factor in factors if one % factor == 0}
+        change: dict[Path, Any] = {}
+        for path, (_, now) in fields.items():
+            values = now if isinstance(now, list | tuple) else [now]
+            if field_kind(path[-1]) in ("vocabulary", "positions", "image", "token", "layer_index", "layers"):
+                continue
+            if any(is_size(one) and one > size.WIDTH and one in large for one in values):
+                smaller = [max(one // 8, 1) if is_size(one) and one > size.WIDTH else one for one in values]
+                change[path] = type(now)(smaller) if isinstance(now, list | tuple) else smaller[0]
+        if change:
+            yield change
+
+
+def usual(name: str, config: PreTrainedConfig, complaint: Complaint) -> Any:
+    """A value for a field of this name in a model that has none."""
+    if name.endswith("_types"):
+        one = "full_attention" if name == "layer_types" else next(iter(complaint.strings), "default")
+        return [one] * min(max(layers_of(part) for part in configs_of(config)), 2)
+    kind = field_kind(name)
+    if kind in _USUAL:
+        return _USUAL[kind]
+    if re.search(r"drop|prob", name):
+        return 0.0
+    if re.search(r"eps", name):
+        return 1e-6
+    if re.search(r"act(ivation)?(_fn|_function)?$", name):
+        return "silu"
+    if re.match(r"(use|is|has|do|add|with|return|output)_|.*_(bias|flag)$", name):
+        return False
+    return 1.0 if re.search(r"scal|factor|rate|coef|alpha|theta|std", name) else 2
+
+
+def _places(config: PreTrainedConfig, at: Path = ()) -> Iterator[tuple[Path, PreTrainedConfig]]:
+    yield at, config
+    for name, value in vars(config).items():
+        if isinstance(value, PreTrainedConfig):
+            yield from _places(value, (*at, name))
