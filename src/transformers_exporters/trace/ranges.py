@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -30,12 +32,52 @@ logger = logging.getLogger(__name__)
 
 #: Axes that models resize together.
 JOINT = (("height", "width"),)
+# The number of a layer in the name of an axis of a cache (`cache_layers_3_conv_states_0_2`).
+_LAYER = re.compile(r"(?<=_layers_)\d+(?=_)")
 _SMALL = (1, 2, 3, 4, 8, 16, 32)
 # Above this, trying a size would cost more than the knowledge is worth.
 _LARGEST_TRIAL = 4096
 # From here on a trial has two rows: Doge's tiny model takes 10 GB for seven rows of 4097 tokens.
 _FEW_ROWS = 512
 _RELATIVE_TOLERANCE = 1e-3
+
+
+class _Trial:
+    """The eager model and the traced program, on inputs of other sizes."""
+
+    def __init__(self, traced: Traced, prepared: Prepared) -> None:
+        self.prepared = prepared
+        self._traced = traced
+
+    def same(self, sizes: Mapping[str, int]) -> bool | None:
+        """Whether the program computes what the model computes at these sizes; None where the model itself refuses."""
+        prepared, known = self.prepared, self._traced.spec.axes
+        if max(sizes.values()) >= _FEW_ROWS and "batch" in known and "batch" not in prepared.static:
+            sizes = {"batch": max(2, known["batch"].minimum), **sizes}
+        logger.debug("%s: trying %s", prepared.name, dict(sizes))
+        return self.agrees(resize(prepared.inputs, prepared.axes, _with_parts(prepared, sizes)))
+
+    def agrees(self, inputs: Mapping[str, Any]) -> bool | None:
+        """The same of inputs."""
+        model = self.prepared.model
+        try:
+            with untouched(model), kept_weights(model), torch.no_grad():
+                wanted = _by_path(model(**copy.deepcopy(dict(inputs))))
+        except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
+            logger.debug("%s refuses: %s", self.prepared.name, error)
+            return None
+        try:
+            with torch.no_grad():
+                got = _by_path(self._run(**copy.deepcopy(dict(inputs))))
+        except Exception as error:  # noqa: BLE001 - a baked size fails in whatever op meets it first
+            logger.debug("%s: the program fails: %s", self.prepared.name, error)
+            return False
+        return wanted.keys() == got.keys() and all(_close(wanted[path], got[path]) for path in wanted)
+
+    @functools.cached_property
+    def _run(self) -> Callable[..., Any]:
+        """The program as a module, which is made once: that takes longer than a call of it."""
+        return self._traced.program.module(check_guards=False)
 
 
 def prove_ranges(traced: Traced, prepared: Prepared) -> Traced:
@@ -57,15 +99,16 @@ def prove_ranges(traced: Traced, prepared: Prepared) -> Traced:
     narrowed = dict(constraints)
     # A trial outside of the bounds must reach the graph; what holds is written back below.
     constraints.update({symbol: ValueRanges(1, int_oo) for symbol in constraints if str(symbol) in traced.symbols})
+    trial = _Trial(traced, prepared)
     for group in _groups(ranges):
         held = {name: pinned[name] for name in group if name in pinned}
         # The traced program itself is right at other sizes where it calls an LSTM; the one that a backend unrolls is not.
-        if held and (unrolled or _wrong_beyond(traced, prepared, {name: ranges[name] for name in group} | held)):
+        if held and (unrolled or _wrong_beyond(trial, {name: ranges[name] for name in group} | held)):
             ranges.update(held)
             continue
         narrow = {name: ranges[name] for name in group if ranges[name].minimum > 1 or ranges[name].maximum is not None}
         if narrow:
-            ranges.update(_widen(traced, prepared, narrow))
+            ranges.update(_widen(trial, narrow))
     constraints.update(
         {symbol: _bounds(narrowed[symbol], ranges.get(traced.symbols.get(str(symbol), ""))) for symbol in narrowed}
     )
@@ -81,24 +124,28 @@ def _bounds(narrowed: ValueRanges[Any], proved: AxisRange | None) -> ValueRanges
 
 
 def _groups(ranges: Mapping[str, AxisRange]) -> list[tuple[str, ...]]:
-    joint = [tuple(name for name in group if name in ranges) for group in JOINT]
-    single = [(name,) for name in ranges if not any(name in group for group in joint)]
-    return [group for group in joint if group] + single
+    """The axes that are tried together: those of JOINT, and those that differ by the layer whose cache they are of."""
+    groups: dict[Any, list[str]] = {}
+    for name, bounds in ranges.items():
+        alike = next((group for group in JOINT if name in group), (_LAYER.sub("", name), bounds))
+        groups.setdefault(alike, []).append(name)
+    return sorted((tuple(names) for names in groups.values()), key=lambda group: group not in JOINT)
 
 
-def _widen(traced: Traced, prepared: Prepared, narrow: Mapping[str, AxisRange]) -> dict[str, AxisRange]:
+def _widen(trial: _Trial, narrow: Mapping[str, AxisRange]) -> dict[str, AxisRange]:
     minimum = max(bounds.minimum for bounds in narrow.values())
     maxima = [bounds.maximum for bounds in narrow.values() if bounds.maximum is not None]
+    prepared = trial.prepared
     own = [size for name in narrow if (size := axis_size(prepared.original, prepared.axes, name))]
     low, high = minimum, min(maxima, default=None)
     for size in sorted({*_SMALL, *own, minimum // 2, minimum - 1}, reverse=True):
         if 0 < size < low:
-            verdict = _same(traced, prepared, dict.fromkeys(narrow, size))
+            verdict = trial.same(dict.fromkeys(narrow, size))
             if verdict is False:
                 break
             low = size if verdict else low
     if high is not None and high < _LARGEST_TRIAL:
-        beyond = [_same(traced, prepared, dict.fromkeys(narrow, size)) for size in (high + 1, 2 * high + 1)]
+        beyond = [trial.same(dict.fromkeys(narrow, size)) for size in (high + 1, 2 * high + 1)]
         if True in beyond and False not in beyond:
             high = None
     return {
@@ -111,22 +158,14 @@ def _widen(traced: Traced, prepared: Prepared, narrow: Mapping[str, AxisRange]) 
     }
 
 
-def _wrong_beyond(traced: Traced, prepared: Prepared, reach: Mapping[str, AxisRange]) -> bool:
+def _wrong_beyond(trial: _Trial, reach: Mapping[str, AxisRange]) -> bool:
     """Whether the program is wrong at a size outside of those for which its comparisons hold."""
     low = max(bounds.minimum for bounds in reach.values()) - 1
     high = min((bounds.maximum for bounds in reach.values() if bounds.maximum is not None), default=None)
     sizes = [low] if low else []
     if high is not None and high < _LARGEST_TRIAL:
         sizes += [high + 1, 2 * high + 1]
-    return any(_same(traced, prepared, dict.fromkeys(reach, size)) is False for size in sizes)
-
-
-def _same(traced: Traced, prepared: Prepared, sizes: Mapping[str, int]) -> bool | None:
-    """Whether the program computes what the model computes at these sizes; None where the model itself refuses."""
-    if max(sizes.values()) >= _FEW_ROWS and "batch" in traced.spec.axes and "batch" not in prepared.static:
-        sizes = {"batch": max(2, traced.spec.axes["batch"].minimum), **sizes}
-    logger.debug("%s: trying %s", prepared.name, dict(sizes))
-    return _agrees(traced, prepared, resize(prepared.inputs, prepared.axes, _with_parts(prepared, sizes)))
+    return any(trial.same(dict.fromkeys(reach, size)) is False for size in sizes)
 
 
 def wrong_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
@@ -145,7 +184,8 @@ def wrong_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
     ends = {name: bounds.maximum for name, bounds in traced.spec.axes.items() if bounds.maximum is not None}
     larger = {name: min(2 * size, ends.get(name, 2 * size)) for name, size in own.items()}
     tried = [prepared.original, resize(prepared.original, prepared.axes, larger)]
-    if not any(_agrees(traced, prepared, inputs) is False for inputs in tried):
+    trial = _Trial(traced, prepared)
+    if not any(trial.agrees(inputs) is False for inputs in tried):
         return {}
     listed = ", ".join(f"{name}={size}" for name, size in own.items())
     logger.warning(
@@ -155,22 +195,6 @@ def wrong_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
         listed,
     )
     return own
-
-
-def _agrees(traced: Traced, prepared: Prepared, inputs: Mapping[str, Any]) -> bool | None:
-    try:
-        with untouched(prepared.model), kept_weights(prepared.model), torch.no_grad():
-            wanted = _by_path(prepared.model(**copy.deepcopy(dict(inputs))))
-    except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
-        logger.debug("%s refuses: %s", prepared.name, error)
-        return None
-    try:
-        with torch.no_grad():
-            got = _by_path(traced.program.module(check_guards=False)(**copy.deepcopy(dict(inputs))))
-    except Exception as error:  # noqa: BLE001 - a baked size fails in whatever op meets it first
-        logger.debug("%s: the program fails: %s", prepared.name, error)
-        return False
-    return wanted.keys() == got.keys() and all(_close(wanted[path], got[path]) for path in wanted)
 
 
 def _by_path(outputs: Any) -> dict[str, Any]:
