@@ -13,28 +13,11 @@ from .complaint import Complaint
 from .config import Path, shrunk_fields
 from .fields import field_kind
 from .plan import Plan
-from .tree import configs_of, is_size, layers_of
+from .tree import is_size
+from .usual import usual
 
-#: Sizes that are given to a field that has none, by what it measures.
-_USUAL = {
-    "width": size.WIDTH,
-    "inner": size.INNER,
-    "heads": size.HEADS,
-    "head_dim": size.HEAD_DIM,
-    "rope_dim": size.ROPE_DIM,
-    "rank": size.RANK,
-    "layers": 2,
-    "experts": size.EXPERTS,
-    "per_token": 2,
-    "groups": 1,
-    "group_choice": 1,
-    "shared": 1,
-    "vocabulary": size.VOCABULARY,
-    "positions": size.POSITIONS,
-    "window": size.WINDOW,
-    "image": size.IMAGE,
-    "token": 0,
-}
+#: A plain rotary embedding, for a kind of layers that has none.
+_ROTARY = {"rope_type": "default", "rope_theta": 10000.0}
 
 
 class TooLargeError(ValueError):
@@ -71,6 +54,7 @@ def amended(
         *_given(config, fields, complaint),
         *_agreeing(fields, complaint),
         *_taken_back(fields, complaint),
+        *_pointing(fields),
     ):
         yield {**fixed, **change}
 
@@ -92,10 +76,18 @@ def _given(
     config: PreTrainedConfig, fields: dict[Path, tuple[Any, Any]], complaint: Complaint
 ) -> Iterator[dict[Path, Any]]:
     """With a value for a field that has none: all that are None in the lines that raised, then one after the other."""
+    parts = dict(_places(config))
     if lacking := re.search(r"'(\w+)' object has no attribute '(\w+)'", complaint.message):
-        places = [at for at, part in _places(config) if type(part).__name__ == lacking[1]]
+        places = [at for at, part in parts.items() if type(part).__name__ == lacking[1]]
         if places:
-            yield {(*at, lacking[2]): usual(lacking[2], config, complaint) for at in places}
+            yield {(*at, lacking[2]): usual(lacking[2], parts[at], complaint) for at in places}
+    kinds = {at: part.layer_types for at, part in parts.items() if getattr(part, "layer_types", None)}
+    if rotary := {
+        (*at, "rope_parameters"): {kind: dict(_ROTARY) for kind in layers}
+        for at, layers in kinds.items()
+        if "rope_parameters" in complaint.names and complaint.message.strip("'") in layers
+    }:
+        yield rotary
     empty = {path for path, (_, now) in fields.items() if now is None}
     named = [
         name
@@ -107,7 +99,7 @@ def _given(
         [name for name in named if re.search(rf"\b{name}\b", complaint.message)],
     )
     for group in [*(group for group in together if len(group) > 1), *([name] for name in named)]:
-        yield {path: usual(path[-1], config, complaint) for path in empty if path[-1] in group}
+        yield {path: usual(path[-1], parts[path[:-1]], complaint) for path in empty if path[-1] in group}
 
 
 def _agreeing(fields: dict[Path, tuple[Any, Any]], complaint: Complaint) -> Iterator[dict[Path, Any]]:
@@ -127,12 +119,21 @@ def _taken_back(fields: dict[Path, tuple[Any, Any]], complaint: Complaint) -> It
         if before is not None and not isinstance(before, PreTrainedConfig) and before != now
     }
     named = [
-        path for path in changed if path[-1] in complaint.names and not isinstance(changed[path], PreTrainedConfig)
+        path
+        for path in changed
+        if path[-1] in complaint.names and (path[-1] in complaint.message or field_kind(path[-1]) != "layers")
     ]
     if len(named) > 1:
         yield {path: changed[path] for path in named}
     for path in sorted(named, key=lambda path: complaint.names.index(path[-1])):
         yield {path: changed[path]}
+
+
+def _pointing(fields: dict[Path, tuple[Any, Any]]) -> Iterator[dict[Path, Any]]:
+    """With the first layer as the one that is special, where the config may name such layers and names none."""
+    empty = [path for path, (_, now) in fields.items() if now is None and field_kind(path[-1]) == "layer_index"]
+    if empty:
+        yield {path: [0] for path in empty}
 
 
 def _smaller(fields: dict[Path, tuple[Any, Any]], sizes: tuple[int, ...]) -> Iterator[dict[Path, Any]]:
@@ -150,25 +151,6 @@ def _smaller(fields: dict[Path, tuple[Any, Any]], sizes: tuple[int, ...]) -> Ite
                 change[path] = type(now)(smaller) if isinstance(now, list | tuple) else smaller[0]
         if change:
             yield change
-
-
-def usual(name: str, config: PreTrainedConfig, complaint: Complaint) -> Any:
-    """A value for a field of this name in a model that has none."""
-    if name.endswith("_types"):
-        one = "full_attention" if name == "layer_types" else next(iter(complaint.strings), "default")
-        return [one] * min(max(layers_of(part) for part in configs_of(config)), 2)
-    kind = field_kind(name)
-    if kind in _USUAL:
-        return _USUAL[kind]
-    if re.search(r"drop|prob", name):
-        return 0.0
-    if re.search(r"eps", name):
-        return 1e-6
-    if re.search(r"act(ivation)?(_fn|_function)?$", name):
-        return "silu"
-    if re.match(r"(use|is|has|do|add|with|return|output)_|.*_(bias|flag)$", name):
-        return False
-    return 1.0 if re.search(r"scal|factor|rate|coef|alpha|theta|std", name) else 2
 
 
 def _places(config: PreTrainedConfig, at: Path = ()) -> Iterator[tuple[Path, PreTrainedConfig]]:

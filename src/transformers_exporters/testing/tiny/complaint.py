@@ -59,7 +59,7 @@ def complaint_of(problem: BaseException) -> Complaint:
     """Read an exception while it still has its traceback."""
     chain = [problem] if problem.__cause__ is None else [problem, problem.__cause__]
     message = " ".join(str(one) for one in chain)
-    raised = list(_raised(chain[-1]))
+    raised = [one for each in chain for one in _raised(each)]
     texts = [text for text, _ in raised]
     unpacked = re.match(r"\s*\(?(\w+(?:,\s*\w+)+)\)?\s*=", texts[0]) if texts and "to unpack" in message else None
     return Complaint(

@@ -46,7 +46,7 @@ _KINDS = (
         "window",
         r"^(sliding_window|attention_window|local_attention|window_size|sliding_window_size|attention_window_size)$",
     ),
-    ("image", r"(image|img|input)_?size$"),
+    ("image", r"(image|img|input|spec)_?size$"),
     ("keep", r"patch|window|chunk|block|sample|bucket|num_|^n_|max_|min_|expansion|expand$|queries|temporal|interval"),
     ("keep", r"d_conv$|conv_width|^feature_size$|^input_|hop|fft|scale|topk|step"),
     ("rank", r"rank$|d_state|state_size|state_dim|lora_"),

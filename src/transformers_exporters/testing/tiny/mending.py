@@ -87,11 +87,13 @@ def _unpacked(
 ) -> Iterator[dict[str, Any]]:
     """With as many axes as the code unpacks, as long as their names there say."""
     if not complaint.axes:
-        if found := re.search(
-            r"too many indices for tensor of dimension (\d)|Dimension out of range", complaint.message
-        ):
-            fewest = min((value.ndim for value in inputs.values() if isinstance(value, torch.Tensor)), default=0)
-            yield _each(inputs, lambda value: value.unsqueeze(0 if found[1] else 1) if value.ndim == fewest else value)
+        pattern = (
+            r"too many indices for tensor of dimension (\d)|Dimension out of range \(expected to be in range of \[-(\d)"
+        )
+        if found := re.search(pattern, complaint.message):
+            axes, at = int(found[1] or found[2]), 0 if found[1] else 1
+            yield _each(inputs, lambda value: value.unsqueeze(at) if value.ndim == axes else value, floating=at == 1)
+            yield _each(inputs, lambda value: value.unsqueeze(at) if value.ndim == axes else value)
         return
     shape = [axis_size(name, model, layout) for name in complaint.axes]
     named = [name for name in complaint.names if name in inputs]
@@ -125,7 +127,13 @@ def _renumbered(inputs: dict[str, Any], complaint: Complaint) -> Iterator[dict[s
 
 
 def _cast(inputs: dict[str, Any], complaint: Complaint) -> Iterator[dict[str, Any]]:
-    """With true-or-false masks, where the complaint is about a dtype."""
+    """With true-or-false masks, where the complaint is about a dtype, and with those that pick rows only as deep."""
+    pattern = r"shape of the mask \[([\d, ]+)\] at index (\d+) does not match .* tensor \[([\d, ]+)\]"
+    if found := re.search(pattern, complaint.message):
+        refused, given, depth = *([int(one) for one in found[at].split(",")] for at in (1, 3)), int(found[2])
+        for name, value in inputs.items():
+            if isinstance(value, torch.Tensor) and list(value.shape) == refused and depth:
+                yield {**inputs, name: torch.ones(given[:depth], dtype=torch.bool)}
     if re.search(r"dtype|scalar type|data type|Tensor of type|bool", complaint.message):
         yield {name: value.bool() if name.endswith("mask") else value for name, value in inputs.items()}
 

@@ -46,6 +46,8 @@ class Sizes:
     def field(self, name: str, kind: str | None, value: Any) -> Any:
         """The new value of a field."""
         if isinstance(value, list | tuple) and self._plan.layers and 2 < self._old_layers == len(value):
+            if "source" in name:
+                return type(value)(self._sources(value))
             return type(value)(self.field(name, kind, value[index]) for index in self._kept_layers)
         if kind == "period" and is_size(value) and self._plan.layers:
             return min(value, 2 if name.endswith("period") else 1)
@@ -72,6 +74,11 @@ class Sizes:
         if isinstance(value, list | tuple):
             return self._several(kind, value)
         return self._one(kind, value) if is_size(value) else value
+
+    def _sources(self, value: Sequence[Any]) -> list[Any]:
+        """For each layer that stays the layer that it reads from; itself where that one is gone."""
+        kept = self._kept_layers
+        return [kept.index(value[index] if value[index] in kept else index) for index in kept]
 
     def _several(self, kind: str, values: Sequence[Any]) -> Any:
         if kind == "heads" or (kind in ("width", "inner") and self._divisor is None):
