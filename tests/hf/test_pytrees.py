@@ -12,7 +12,7 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 from transformers import LlamaConfig
-from transformers.cache_utils import Cache, DynamicLayer
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, DynamicSlidingWindowLayer
 
 import transformers_exporters as te
 from transformers_exporters.hf.plain_values import NotPlain, decode, encode
@@ -142,3 +142,14 @@ def test_an_object_of_a_class_that_is_not_here_keeps_its_names() -> None:
     described = encode(Limits(0.0, 1.0))
     described["instance"] = "nowhere.Limits"
     assert decode(described) == types.SimpleNamespace(low=0.0, high=1.0, shape=(1, 2))
+
+
+def test_a_sliding_layer_that_holds_nothing_yet_has_seen_nothing() -> None:
+    """Its keys are an empty vector until its first update; one layer of Unlimited-OCR is written to by another's."""
+    cache = DynamicCache()
+    cache.layers.append(DynamicSlidingWindowLayer(sliding_window=4))
+    cache.layers[0].lazy_initialization(torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4))
+    register_pytree_node(DynamicCache)
+    again = pytree.tree_map(lambda leaf: leaf, cache)
+    assert again.layers[0].cumulative_length == 0
+    assert again.update(torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4), 0)[0].shape == (1, 2, 3, 4)

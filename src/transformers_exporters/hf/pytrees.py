@@ -236,7 +236,7 @@ def _derive(value: Any) -> None:
     if isinstance(value, cache_utils.DynamicSlidingWindowLayer):
         value.record_past = False
         value._sliding_window_tensor = torch.tensor(value.sliding_window, dtype=torch.long)
-        value.cumulative_length = keys.shape[-2] if _is_array(keys) else 0
+        value.cumulative_length = keys.shape[-2] if _is_array(keys) and keys.dim() > 1 else 0  # [0]: nothing yet
     if isinstance(value, cache_utils.StaticLayer) and _is_array(keys) and _is_array(values):
         value.batch_size, value.num_heads, value.max_cache_len, value.k_head_dim = keys.shape
         value.v_head_dim = values.shape[-1]
