@@ -33,7 +33,7 @@ class Memory:
         self, program: ExportedProgram, counts: Mapping[sympy.Symbol, sympy.Expr] = MappingProxyType({})
     ) -> None:
         nodes = [node for node in program.graph.nodes if node.op != "output"]
-        fixed = _of_weights(program)
+        fixed = of_weights(program)
         computed = [node.op == "call_function" and node not in fixed for node in nodes]
         made = [_shapes(n) if own or _is_dynamic(n) else [] for n, own in zip(nodes, computed, strict=True)]
         self._made = [[tuple(size.xreplace(counts) for size in shape) for shape in shapes] for shapes in made]
@@ -73,7 +73,7 @@ class Memory:
         return self._known[key]
 
 
-def _of_weights(program: ExportedProgram) -> set[Node]:
+def of_weights(program: ExportedProgram) -> set[Node]:
     """The nodes that compute with weights alone: a quantized model's float weights, which delegates take as they are.
 
     Where none does, they take memory whatever the bounds are.

@@ -16,13 +16,17 @@ from executorch.backends.xnnpack.partition.config.generic_node_configs import (
 )
 from executorch.backends.xnnpack.partition.config.xnnpack_config import ConfigPrecisionType
 from executorch.backends.xnnpack.utils.quant_utils import tag_as_implicit_q_dq
-from executorch.exir.backend.canonical_partitioners.config_partitioner import ConfigerationBasedPartitioner
+from executorch.exir.backend.canonical_partitioners.config_partitioner import (
+    ConfigerationBasedPartitioner,
+    format_target_name,
+)
 from executorch.exir.backend.partitioner import DelegationSpec
 from torch.export import ExportedProgram
 from torch.fx.passes.infra.partitioner import Partition
 from torch.utils._pytree import tree_leaves
 
 from ..layout import is_never_empty, is_row_major
+from ..planned_memory import of_weights
 from .delegate import LeanXnnpack
 from .ops import has_quantized_weight_only
 from .parts import levels
@@ -94,6 +98,9 @@ _OURS = (BatchedMatmul, AnySlice, FixedConvolution, FixedUnsqueeze, QuantizedWei
 # executorch writes the maximum along an axis as a pooling whose window is the axis: its serializer refuses a negative axis,
 # and one that may have several sizes has no window.
 _LEFT_OUT = "max.dim"
+#: Operators that make one scale of others; at most so many at once, one for each channel.
+_SCALING = frozenset({"mul.Tensor", "div.Tensor", "pow.Tensor_Scalar"})
+_MOST_SCALES = 4096
 #: `XNN_MAX_TENSOR_DIMS`. UnivNet's location-variable convolution has seven.
 _MOST_AXES = 6
 
@@ -116,7 +123,9 @@ class XnnpackParts(ConfigerationBasedPartitioner):
         A part takes and gives row-major memory whatever the graph says, so such a tensor would be read wrongly.
         """
         groups: list[list[torch.fx.Node]] = super().get_matched_nodes_from_configs(ep)
-        return [group for group in groups if all(_fits(n) for node in group for n in _around(node))]
+        groups = [group for group in groups if all(_fits(n) for node in group for n in _around(node))]
+        fixed = of_weights(ep)
+        return [group for group in groups if not any(_computes_a_scale(node, fixed) for node in group)]
 
     def generate_partitions(self, ep: ExportedProgram) -> list[Partition]:
         """Parts by their number."""
@@ -144,6 +153,22 @@ def _fits(node: torch.fx.Node) -> bool:
     """Whether XNNPACK can hold what a node returns; the program of a part that it cannot hold does not load."""
     value = node.meta.get("val")
     return not isinstance(value, torch.Tensor) or (value.dim() <= _MOST_AXES and is_row_major(value))
+
+
+def _computes_a_scale(node: torch.fx.Node, fixed: Container[torch.fx.Node]) -> bool:
+    """Whether a node computes a scale, or divides by one: a few numbers that follow from weights alone.
+
+    XNNPACK takes numbers below 1.2e-38 for 0. In an integer-only model (I-BERT) a scale is a product of many, and what is
+    divided by it became infinite.
+    """
+    name = format_target_name(getattr(node.target, "__name__", ""))
+    if name == "div.Tensor" and isinstance(node.args[1], torch.fx.Node) and _is_scale(node.args[1], fixed):
+        return True
+    return name in _SCALING and _is_scale(node, fixed)
+
+
+def _is_scale(node: torch.fx.Node, fixed: Container[torch.fx.Node]) -> bool:
+    return node.op == "call_function" and node in fixed and node.meta["val"].numel() <= _MOST_SCALES
 
 
 def mark_inferred_sizes(program: ExportedProgram) -> int:
