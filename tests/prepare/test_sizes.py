@@ -4,6 +4,7 @@ import torch
 
 from transformers_exporters.prepare.axes import name_axes
 from transformers_exporters.prepare.prepare import prepare
+from transformers_exporters.prepare.sizes import choose_sizes
 from transformers_exporters.prepare.resize import resize
 
 IMAGE = 7
@@ -53,3 +54,27 @@ def test_a_single_token_whose_axis_the_model_drops():
     assert Squeezing()(**prepared.inputs).dim() == 3
     longer = {**given, "decoder_input_ids": torch.ones(2, 3, dtype=torch.long)}
     assert prepare(Squeezing(), longer).inputs["decoder_input_ids"].shape[1] > 3
+
+
+class Crossing(torch.nn.Module):
+    """Attends from one token to its own cache and to what an encoder left."""
+
+    def forward(self, decoder_input_ids, past_keys, encoder_keys):
+        return decoder_input_ids[:, :, None] * torch.cat([past_keys, encoder_keys], dim=1).mean(1, keepdim=True)
+
+
+def test_an_encoder_that_gave_one_place():
+    """An image of one patch: a constant axis of 1 would refuse every larger image."""
+    axes = {
+        "decoder_input_ids": ("batch", "decoder_sequence"),
+        "past_keys": ("batch", "cache", None),
+        "encoder_keys": ("batch", "encoder_sequence", None),
+    }
+    given = {
+        "decoder_input_ids": torch.ones(2, 1, dtype=torch.long),
+        "past_keys": torch.randn(2, 4, 3),
+        "encoder_keys": torch.randn(2, 1, 3),
+    }
+    chosen = choose_sizes(Crossing(), given, axes)
+    assert chosen["encoder_keys"].shape == (2, 3, 3)
+    assert chosen["past_keys"].shape == (2, 4, 3)

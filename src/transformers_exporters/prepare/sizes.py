@@ -126,6 +126,8 @@ def _wishes(
     if cached == 1:
         query = axis_size(inputs, axes, "sequence") or 1
         wishes.append(({"cache": 3, "total_sequence": 3 + query},))
+    if cached and axis_size(inputs, axes, "encoder_sequence") == 1:
+        wishes.append(tuple({"encoder_sequence": n} for n in (3, 5) if n not in constants))
     for name in _SEQUENCES if not cached else ():
         size = axis_size(inputs, axes, name)
         if size is not None and size > 0 and (size < _SHORT or size in constants):
