@@ -4,8 +4,8 @@ import torch
 
 from transformers_exporters.prepare.axes import name_axes
 from transformers_exporters.prepare.prepare import prepare
-from transformers_exporters.prepare.sizes import choose_sizes
 from transformers_exporters.prepare.resize import resize
+from transformers_exporters.prepare.sizes import choose_sizes
 
 IMAGE = 7
 
