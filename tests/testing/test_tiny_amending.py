@@ -24,6 +24,9 @@ REFUSED = {
     "deepseek_ocr2_text": "no kinds of layers outside of the larger model",
     "t5gemma2_text": "an attribute that only the larger model sets",
     "pocket_tts_audio_tokenizer": "convolutions with as many groups as channels",
+    "cohere_compass_text": "no rotary parameters for the kind of its layers",
+    "mistral_large4_text": "layers that read from layers that are gone",
+    "bamba": "no layer that attends",
     "apertus1p5": "ranges of tokens that are counted from the end of the vocabulary",
 }
 

@@ -18,6 +18,8 @@ ASKED_FOR = {
     "idefics2_perceiver": ("context", (2, TEXT, 64)),
     "granite_speech5_ctc": ("input_features", (2, 80, 320)),
     "jev": ("question_type_ids", None),
+    "gemma4_unified_assistant": ("shared_kv_states", None),
+    "granite_docling": ("pixel_values", (2, 3, 64, 64)),
     "dia_decoder": ("encoder_hidden_states", None),
     "deepseek_ocr2_encoder": ("num_patches", None),
     "fastspeech2_conformer_hifigan": ("spectrogram", None),

@@ -61,8 +61,10 @@ def amended(
 
 def demanded(message: str) -> dict[str, int]:
     """Field and value of every "field must be 0" and "requires field=1" in the message."""
-    pattern = r"`?(\w+)`? must be (\d+)\b|requires `?(\w+)`? ?==? ?(\d+)\b"
-    return {one or other: int(value or same) for one, value, other, same in re.findall(pattern, message)}
+    pattern = r"`?(\w+)`? must be (\d+|False|True)\b|requires `?(\w+)`? ?==? ?(\d+)\b"
+    found = re.findall(pattern, message)
+    words = {"False": False, "True": True}
+    return {one or other: words[value] if value in words else int(value or same) for one, value, other, same in found}
 
 
 def _demanded(fields: dict[Path, tuple[Any, Any]], complaint: Complaint) -> Iterator[dict[Path, Any]]:

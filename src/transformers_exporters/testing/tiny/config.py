@@ -132,7 +132,7 @@ def _rebuilt(config: PreTrainedConfig, changed: dict[str, Any]) -> PreTrainedCon
     """
     try:
         usual = fields_of(type(config)())
-    except (ValueError, TypeError, AttributeError):  # a class without defaults: all its fields are the parent's
+    except Exception:  # noqa: BLE001 -- a class without a default says so in many ways; all its fields are given
         usual = {}
     kept = {
         name: value

@@ -34,25 +34,25 @@ def defaults(wanted: type[PreTrainedConfig]) -> Iterator[PreTrainedConfig]:
 
 
 def _own(wanted: type[PreTrainedConfig]) -> PreTrainedConfig:
-    """The default; where its own check asks for a number (`"x must be 0"`), with that number."""
-    try:
-        return wanted()
-    except ValueError as problem:
-        asked = demanded(str(problem))
-        if not asked:
-            raise
-        for name, value in asked.items():
-            part = next((at for at in _sub_configs(wanted) if name in vars(at[1])), None)
-            if part is not None:
-                return wanted(**{part[0]: {**part[1].to_dict(), name: value}})
-        return wanted(**asked)
+    """The default; where its own check asks for numbers (`"x must be 0"`), with these, in itself or in one of its parts."""
+    asked: dict[str, int] = {}
+    while True:
+        problems: list[Exception] = []
+        for place in (None, *_parts_named(wanted)) if asked else (None,):
+            try:
+                return wanted(**(asked if place is None else {place: dict(asked)}))
+            except Exception as problem:  # noqa: BLE001 -- the next place may be the right one
+                problems.append(problem)
+        more = {name: value for problem in problems for name, value in demanded(str(problem)).items()}
+        if not set(more) - set(asked):
+            raise problems[0]
+        asked |= more
 
 
-def _sub_configs(wanted: type[PreTrainedConfig]) -> Iterator[tuple[str, PreTrainedConfig]]:
-    for name, part in getattr(wanted, "sub_configs", {}).items():
-        if isinstance(part, type) and issubclass(part, PreTrainedConfig):
-            with contextlib.suppress(Exception):
-                yield name, part()
+def _parts_named(wanted: type[PreTrainedConfig]) -> list[str]:
+    """The fields that hold sub-configs, under either of the names that the library has for the table of them."""
+    tables = (getattr(wanted, name, None) or {} for name in ("sub_configs", "sub_configs_defaults"))
+    return list(dict.fromkeys(name for table in tables for name in table))
 
 
 def _parts(wanted: type[PreTrainedConfig]) -> Iterator[PreTrainedConfig]:

@@ -40,6 +40,8 @@ def described_tensor(name: str, model: PreTrainedModel, layout: Layout) -> Any:
         raise ValueError(f"its forward has no parameter {name!r}")
     annotation = "" if parameter.annotation is parameter.empty else str(parameter.annotation)
     header, _ = _described(name, type(model).forward.__doc__ or "")
+    if re.search(r"^dict\[str, tuple\[torch", annotation):
+        return _states_by_kind(model, layout)
     if re.search(r"Cache|dict\[|Session|Output\b", annotation):
         raise ValueError(f"its forward wants {name!r}, for which no sample is known")
     if re.search(r"class 'int'|^int\b", annotation):
@@ -80,6 +82,21 @@ def _filled(
     if re.search(r"time_?steps?$", name):
         return torch.rand(shape or (layout.batch,))
     return torch.randn(shape or (layout.batch, TEXT, _width(model)))
+
+
+def _states_by_kind(model: PreTrainedModel, layout: Layout) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """Keys and values [batch, heads, length, head size] of another model, for each kind of this model's layers."""
+    kinds = setting(model, "layer_types", default=["full_attention"])
+    sizes = {
+        kinds[module.layer_idx]: int(module.head_dim)
+        for module in model.modules()
+        if isinstance(getattr(module, "layer_idx", None), int) and isinstance(getattr(module, "head_dim", None), int)
+    }
+    heads = int(setting(model, "num_key_value_heads", default=1))
+    return {
+        kind: (torch.randn(layout.batch, heads, TEXT, width), torch.randn(layout.batch, heads, TEXT, width))
+        for kind, width in sizes.items()
+    }
 
 
 def _product(axis: str, model: PreTrainedModel, layout: Layout) -> int:

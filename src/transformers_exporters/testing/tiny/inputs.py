@@ -45,7 +45,7 @@ def working_inputs(model: PreTrainedModel) -> dict[str, Any]:
     if accepted is not None and any(name in accepted for name in MEDIA):
         return accepted
     worth = [one for one in refused.values() if accepted is None or any(name in one[0] for name in MEDIA)]
-    for inputs, layout, complaint in worth[:_MOST_MENDED]:
+    for inputs, layout, complaint in worth[: _MOST_MENDED if accepted is None else _MOST_MENDED // 2]:
         answer = search.mended(inputs, layout, complaint)
         if answer is not None and (accepted is None or any(name in answer for name in MEDIA)):
             return answer

@@ -15,21 +15,26 @@ from .complaint import Complaint
 from .described import axis_size, described_shape, described_tensor, tensor_for
 from .tensors import Layout
 
-#: No input gets longer than this.
-_LONGEST = 20_000
+#: No input gets longer, or of more numbers, than this.
+_LONGEST, _LARGEST = 20_000, 1_000_000
 
 
 def mended(
     model: PreTrainedModel, inputs: dict[str, Any], layout: Layout, complaint: Complaint
 ) -> Iterator[dict[str, Any]]:
     """Changed copies of `inputs`, the likeliest first; each answers the complaint in one way."""
-    yield from _completed(model, inputs, layout, complaint)
-    yield from _resized(inputs, complaint)
-    yield from _unpacked(model, inputs, layout, complaint)
-    yield from _renumbered(inputs, complaint)
-    yield from _cast(inputs, complaint)
-    yield from _as_described(model, inputs, layout)
-    yield from _without(inputs, complaint)
+    for candidates in (
+        _completed(model, inputs, layout, complaint),
+        _resized(inputs, complaint),
+        _unpacked(model, inputs, layout, complaint),
+        _renumbered(inputs, complaint),
+        _cast(inputs, complaint),
+        _as_described(model, inputs, layout),
+        _without(inputs, complaint),
+    ):
+        for candidate in candidates:
+            if all(value.numel() <= _LARGEST for value in candidate.values() if isinstance(value, torch.Tensor)):
+                yield candidate
 
 
 def _completed(
