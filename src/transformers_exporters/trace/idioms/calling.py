@@ -24,6 +24,12 @@ def calling_code() -> CodeType:
     return code
 
 
+def calling_place() -> tuple[str, int]:
+    """File and line of the code that is running, torch's own included."""
+    frame = _calling_frame()
+    return frame.f_code.co_filename, frame.f_lineno
+
+
 def _calling_frame() -> Any:
     frame: Any = sys._getframe(2)
     while _OURS in frame.f_globals.get("__name__", "") and frame.f_back is not None:

@@ -1,0 +1,174 @@
+"""Branches that only save work: what they skip would change nothing.
+
+    for expert in range(self.num_experts):          if padding.any():
+        slot, token = torch.where(mask[expert])         hidden[padding] = 0
+        if token.numel() == 0:
+            continue
+        out.index_add_(0, token, ...)
+
+Whether there is a token is data. But with none, the rest of the loop writes to no place. So the graph can hold the way that
+does the work, and is right for both.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from collections.abc import Sequence
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: Methods that write to the places that an index names, and give the whole back.
+_WRITING = frozenset(("index_add", "index_copy", "index_put", "masked_scatter", "scatter", "scatter_add"))
+
+
+@functools.lru_cache(maxsize=4096)
+def answer_at(file: str, line: int) -> bool | None:
+    """How an `if` on this line may be answered whatever the values are; None where it is a real question."""
+    tree = _tree(file)
+    if tree is None:
+        return None
+    inside: list[ast.AST] = []
+    found: tuple[ast.If, list[ast.AST]] | None = None
+
+    def visit(node: ast.AST) -> None:
+        nonlocal found
+        if isinstance(node, ast.If) and node.test.lineno <= line <= (node.test.end_lineno or node.test.lineno):
+            found = node, list(inside)
+        inside.append(node)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+        inside.pop()
+
+    visit(tree)
+    return _answer(*found) if found else None
+
+
+@functools.lru_cache(maxsize=64)
+def _tree(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return None
+
+
+def _answer(branch: ast.If, inside: Sequence[ast.AST]) -> bool | None:
+    function = next((node for node in reversed(inside) if isinstance(node, _FUNCTIONS)), None)
+    asked = _asked(branch.test)
+    if function is None or asked is None or branch.orelse:
+        return None
+    name, empty = asked
+    places = {name} | _unpacked_with(function, name)
+    if not empty:
+        return True if _is_neutral(branch.body, places, function) else None
+    loop = inside[-1]
+    if not isinstance(loop, ast.For) or loop.orelse or len(branch.body) != 1 or branch not in loop.body:
+        return None
+    if not isinstance(branch.body[0], ast.Continue):
+        return None
+    rest = loop.body[loop.body.index(branch) + 1 :]
+    return False if _is_neutral(rest, places, function) else None
+
+
+def _asked(test: ast.expr) -> tuple[str, bool] | None:
+    """The name of an index or mask, and whether the test asks if it names no place (else: if it names one)."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        asked = _asked(test.operand)
+        return None if asked is None else (asked[0], not asked[1])
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        number = test.comparators[0]
+        if not isinstance(number, ast.Constant) or number.value != 0 or (name := _counted(test.left)) is None:
+            return None
+        if isinstance(test.ops[0], ast.Eq):
+            return name, True
+        return (name, False) if isinstance(test.ops[0], ast.Gt | ast.NotEq) else None
+    name = _counted(test)
+    return None if name is None else (name, False)
+
+
+def _counted(value: ast.expr) -> str | None:
+    """The name in `name.numel()`, `name.shape[0]`, `len(name)`, `name.any()`, `name.sum()`, `torch.any(name)`."""
+    if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Attribute) and value.value.attr == "shape":
+        first = isinstance(value.slice, ast.Constant) and value.slice.value == 0
+        return _name(value.value.value) if first else None
+    if not isinstance(value, ast.Call) or value.keywords:
+        return None
+    called, arguments = value.func, value.args
+    if isinstance(called, ast.Name) and called.id == "len" and len(arguments) == 1:
+        return _name(arguments[0])
+    if not isinstance(called, ast.Attribute):
+        return None
+    of_torch = _name(called.value) == "torch" and len(arguments) == 1
+    name = _name(arguments[0]) if of_torch else _name(called.value) if not arguments else None
+    if called.attr == "sum" and "mask" not in (name or ""):
+        return None  # the sum of indices says nothing about their number
+    return name if called.attr in ("any", "sum", "numel") else None
+
+
+def _name(value: ast.expr) -> str | None:
+    return value.id if isinstance(value, ast.Name) else None
+
+
+def _unpacked_with(function: ast.AST, name: str) -> set[str]:
+    """The names of `rows, columns = torch.where(...)` that this one is among."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Tuple):
+            continue
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        names = _names(node.targets[0])
+        if name in names and isinstance(called, ast.Attribute) and called.attr in ("where", "nonzero"):
+            return names
+    return set()
+
+
+def _is_neutral(block: Sequence[ast.stmt], places: set[str], function: ast.AST) -> bool:
+    """Whether statements only write to these places, and leave no name behind that something else reads."""
+    own: set[str] = set()
+    for statement in block:
+        if isinstance(statement, ast.Assign) and _writes_whole(statement, places):
+            continue  # `out = out.index_add(0, places, ...)`
+        if isinstance(statement, ast.Assign | ast.AugAssign):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                if isinstance(target, ast.Subscript):
+                    if not _indexes(target.slice, places):
+                        return False
+                elif isinstance(statement, ast.AugAssign) or not isinstance(target, ast.Name | ast.Tuple):
+                    return False
+                else:
+                    own |= _names(target)
+        elif not isinstance(statement, ast.Expr) or not _writes_in_place(statement.value, places):
+            return False
+    outside = [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    within = {id(node) for statement in block for node in ast.walk(statement)}
+    return not own & {node.id for node in outside if id(node) not in within}
+
+
+def _writes_whole(statement: ast.Assign, places: set[str]) -> bool:
+    value, target = statement.value, _name(statement.targets[0])
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or target is None:
+        return False
+    return value.func.attr in _WRITING and _name(value.func.value) == target and _among(value.args, places)
+
+
+def _writes_in_place(value: ast.expr, places: set[str]) -> bool:
+    if isinstance(value, ast.Constant):
+        return True
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    method = value.func.attr
+    return method.endswith("_") and method[:-1] in _WRITING and _among(value.args, places)
+
+
+def _among(arguments: Sequence[ast.expr], places: set[str]) -> bool:
+    return any(_indexes(argument, places) for argument in arguments[:2])
+
+
+def _indexes(index: ast.expr, places: set[str]) -> bool:
+    """Whether an index is one of these names, or has one among others; `~mask` names the other places."""
+    parts = index.elts if isinstance(index, ast.Tuple | ast.List) else [index]
+    return any(_name(part) in places for part in parts)
+
+
+def _names(value: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
