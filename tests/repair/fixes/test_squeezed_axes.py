@@ -1,11 +1,11 @@
-"""`repair.fixes.squeeze_of_nothing`: packed rows, squeezed as if they were one image."""
+"""`repair.fixes.squeezed_axes`: packed rows, squeezed as if they were one image."""
 
 import pytest
 import torch
 
-from transformers_exporters import OnnxConfig, OnnxExporter
+from transformers_exporters import OnnxConfig, OnnxExporter, OpenVINOConfig, OpenVINOExporter
 
-ID = "repair.fixes.squeeze_of_nothing"
+ID = "repair.fixes.squeezed_axes"
 
 
 class Packed(torch.nn.Module):
@@ -26,3 +26,15 @@ def test_needed():
 def test_works():
     x = torch.randn(5, 4)
     torch.testing.assert_close(exported()(x=x), Packed()(x))
+
+
+class Unnamed(torch.nn.Module):
+    def forward(self, x):
+        """x float [1, n, 1, 4] -> float [n - 1, 4]."""
+        return x.squeeze()[1:]
+
+
+def test_unnamed_axes():
+    exported = OpenVINOExporter().export_model(Unnamed(), {"x": torch.randn(1, 3, 1, 4)}, OpenVINOConfig(dynamic=True))
+    x = torch.randn(1, 5, 1, 4)
+    torch.testing.assert_close(exported(x=x), Unnamed()(x))
