@@ -33,11 +33,12 @@ from .larger_inputs import SingleInInput, has_single, larger_inputs, stopped_at_
 from .ranges import prove_ranges, wrong_sizes
 from .read_only_weights import read_only_weights
 from .record import Traced
+from .remainders import any_remainder, with_multiples
 
 logger = logging.getLogger(__name__)
 
 
-def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) -> Traced:
+def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], *, remainders: bool = True) -> Traced:
     """Trace one component.
 
     The caller holds the patches and `untouched(model)`.
@@ -47,6 +48,7 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         config: Its export config; `dynamic`, `dynamic_shapes`, `strict` and
             `prefer_deferred_runtime_asserts_over_guards` are read here.
         fired: Live counts of the installed patches.
+        remainders: Trace again between multiples, where the graph holds for multiples only.
 
     Raises:
         TraceError: If `torch.export` fails; names the component and the last line of model source.
@@ -63,15 +65,15 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
     if config.dynamic and config.dynamic_shapes is None:
         found = _export_or_larger(prepared, config, shapes)
         if isinstance(found, Mapping):
-            return capture(dataclasses.replace(prepared, inputs=found), config, fired)
+            return capture(dataclasses.replace(prepared, inputs=found), config, fired, remainders=remainders)
         program, assumed = found
     else:
         program, assumed = _export(prepared, config, shapes)
     if assumed and sizes_of(prepared.inputs) != sizes_of(prepared.original) and not accepts(program, prepared.original):
-        return capture(dataclasses.replace(prepared, inputs=prepared.original), config, fired)
+        return capture(dataclasses.replace(prepared, inputs=prepared.original), config, fired, remainders=remainders)
     fixed = with_fixed_sums(program, prepared) if config.dynamic and config.dynamic_shapes is None else prepared
     if fixed.static != prepared.static:
-        return capture(fixed, config, fired)
+        return capture(fixed, config, fired, remainders=remainders)
     read_only_weights(program)
     drop_trivial_guards(program)
     carry_example(program, prepared)
@@ -83,7 +85,16 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int]) 
         inputs = resize(prepared.inputs, prepared.axes, {**baked, **lost})
         static = prepared.static | baked.keys()
         if sizes_of(inputs) != sizes_of(prepared.inputs) or static != prepared.static:
-            return capture(dataclasses.replace(prepared, inputs=inputs, static=static), config, fired)
+            return capture(
+                dataclasses.replace(prepared, inputs=inputs, static=static), config, fired, remainders=remainders
+            )
+        if remainders:
+            traced, steps = any_remainder(
+                traced,
+                prepared,
+                lambda other: capture(dataclasses.replace(prepared, inputs=other), config, fired, remainders=False),
+            )
+            traced = with_multiples(traced, steps)
         report_frozen(traced, prepared)
     return traced
 

@@ -42,7 +42,7 @@ _FEW_ROWS = 512
 _RELATIVE_TOLERANCE = 1e-3
 
 
-class _Trial:
+class Trial:
     """The eager model and the traced program, on inputs of other sizes."""
 
     def __init__(self, traced: Traced, prepared: Prepared) -> None:
@@ -99,7 +99,7 @@ def prove_ranges(traced: Traced, prepared: Prepared) -> Traced:
     narrowed = dict(constraints)
     # A trial outside of the bounds must reach the graph; what holds is written back below.
     constraints.update({symbol: ValueRanges(1, int_oo) for symbol in constraints if str(symbol) in traced.symbols})
-    trial = _Trial(traced, prepared)
+    trial = Trial(traced, prepared)
     for group in _groups(ranges):
         held = {name: pinned[name] for name in group if name in pinned}
         # The traced program itself is right at other sizes where it calls an LSTM; the one that a backend unrolls is not.
@@ -132,7 +132,7 @@ def _groups(ranges: Mapping[str, AxisRange]) -> list[tuple[str, ...]]:
     return sorted((tuple(names) for names in groups.values()), key=lambda group: group not in JOINT)
 
 
-def _widen(trial: _Trial, narrow: Mapping[str, AxisRange]) -> dict[str, AxisRange]:
+def _widen(trial: Trial, narrow: Mapping[str, AxisRange]) -> dict[str, AxisRange]:
     minimum = max(bounds.minimum for bounds in narrow.values())
     maxima = [bounds.maximum for bounds in narrow.values() if bounds.maximum is not None]
     prepared = trial.prepared
@@ -158,7 +158,7 @@ def _widen(trial: _Trial, narrow: Mapping[str, AxisRange]) -> dict[str, AxisRang
     }
 
 
-def _wrong_beyond(trial: _Trial, reach: Mapping[str, AxisRange]) -> bool:
+def _wrong_beyond(trial: Trial, reach: Mapping[str, AxisRange]) -> bool:
     """Whether the program is wrong at a size outside of those for which its comparisons hold."""
     low = max(bounds.minimum for bounds in reach.values()) - 1
     high = min((bounds.maximum for bounds in reach.values() if bounds.maximum is not None), default=None)
@@ -184,7 +184,7 @@ def wrong_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
     ends = {name: bounds.maximum for name, bounds in traced.spec.axes.items() if bounds.maximum is not None}
     larger = {name: min(2 * size, ends.get(name, 2 * size)) for name, size in own.items()}
     tried = [prepared.original, resize(prepared.original, prepared.axes, larger)]
-    trial = _Trial(traced, prepared)
+    trial = Trial(traced, prepared)
     if not any(trial.agrees(inputs) is False for inputs in tried):
         return {}
     listed = ", ".join(f"{name}={size}" for name, size in own.items())
