@@ -27,6 +27,7 @@ REFUSED = {
     "cohere_compass_text": "no rotary parameters for the kind of its layers",
     "mistral_large4_text": "layers that read from layers that are gone",
     "bamba": "no layer that attends",
+    "dots1": "no number of experts, and the code asks for it under another name",
     "apertus1p5": "ranges of tokens that are counted from the end of the vocabulary",
 }
 

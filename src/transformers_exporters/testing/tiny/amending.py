@@ -91,17 +91,22 @@ def _given(
     }:
         yield rotary
     empty = {path for path, (_, now) in fields.items() if now is None}
+    # The code may ask for a field under the name that the config maps to it.
+    names = {
+        path: {path[-1], *(name for name, field in type(parts[path[:-1]]).attribute_map.items() if field == path[-1])}
+        for path in empty
+    }
     named = [
         name
         for name in dict.fromkeys((*complaint.nothing, *complaint.names))
-        if any(name == path[-1] for path in empty)
+        if any(name in known for known in names.values())
     ]
     together = (
         [name for name in named if name in complaint.nothing],
         [name for name in named if re.search(rf"\b{name}\b", complaint.message)],
     )
     for group in [*(group for group in together if len(group) > 1), *([name] for name in named)]:
-        yield {path: usual(path[-1], parts[path[:-1]], complaint) for path in empty if path[-1] in group}
+        yield {path: usual(path[-1], parts[path[:-1]], complaint) for path in empty if names[path] & set(group)}
 
 
 def _agreeing(fields: dict[Path, tuple[Any, Any]], complaint: Complaint) -> Iterator[dict[Path, Any]]:
