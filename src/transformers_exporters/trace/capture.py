@@ -214,10 +214,17 @@ def _exportable_forward(
             register_objects_in(outputs)
             outputs = with_pieces(outputs)
             outputs = in_field_order(outputs)
+            outputs = pytree.tree_map_only(torch.SymInt, _computed, outputs)
         return outputs
 
     forward.__signature__ = signature.replace(parameters=[*named, *extra])  # type: ignore[attr-defined]
     return replaced(model, forward)
+
+
+def _computed(number: torch.SymInt) -> Any:
+    """A number that follows from the sizes, among the outputs: an int64 scalar tensor, as a graph returns tensors only."""
+    known = number.node.maybe_as_int()
+    return torch.scalar_tensor(number, dtype=torch.int64) if known is None else known
 
 
 def in_field_order(outputs: Any) -> Any:
