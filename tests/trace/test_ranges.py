@@ -27,8 +27,8 @@ def _trials(layers: int, monkeypatch: pytest.MonkeyPatch) -> int:
     model = NemotronHForCausalLM(config).eval()
     decode, kwargs = te.decompose_for_generation(model, {"input_ids": torch.randint(3, 64, (2, 5))})["decode"]
     tried = []
-    agrees = ranges._Trial.agrees
-    monkeypatch.setattr(ranges._Trial, "agrees", lambda self, inputs: tried.append(agrees(self, inputs)) or tried[-1])
+    agrees = ranges.Trial.agrees
+    monkeypatch.setattr(ranges.Trial, "agrees", lambda self, inputs: tried.append(agrees(self, inputs)) or tried[-1])
     te.DynamoExporter().export(decode, kwargs, config=te.DynamoConfig(dynamic=True))
     assert False not in tried
     return len(tried)
