@@ -221,7 +221,7 @@ def _exportable_forward(
     return replaced(model, forward)
 
 
-def _computed(number: torch.SymInt) -> Any:
+def _computed(number: Any) -> Any:
     """A number that follows from the sizes, among the outputs: an int64 scalar tensor, as a graph returns tensors only."""
     known = number.node.maybe_as_int()
     return torch.scalar_tensor(number, dtype=torch.int64) if known is None else known
