@@ -11,9 +11,7 @@ import torch.utils._pytree as pytree
 from ..artifact.spec import Json
 from ..errors import TraceError
 from ..hf.pieces import Pieces
-from ..hf.plain_values import class_path
-
-_PLAIN = (bool, int, float, str, type(None))
+from ..hf.plain_values import PLAIN, class_path
 
 
 def structure_of(spec: pytree.TreeSpec, leaves: list[Any]) -> Json:
@@ -71,6 +69,6 @@ def _object(node: pytree.TreeSpec, children: list[Json]) -> Json:
 
 def plain_constant(value: Any) -> Json:
     """A non-tensor leaf as JSON; what JSON cannot hold becomes its name (`torch.float32`)."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, PLAIN):
         return value
     return str(value)
