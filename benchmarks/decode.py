@@ -205,6 +205,8 @@ def _export_static(checkpoint: Path, directory: Path, format: str) -> dict[str, 
     generation_config = GenerationConfig(cache_implementation="static", max_cache_len=CACHE)
     if format == "openvino":
         fields["stateful"], generation_config = True, None
+    if format == "executorch":
+        fields["alloc_graph_input"] = False  # the cache is the caller's memory, which the graph writes into
     config = AutoExportConfig.from_dict(fields)
     AutoHfExporter.from_config(config).export_model(
         load_checkpoint(str(checkpoint)),

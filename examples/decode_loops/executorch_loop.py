@@ -1,6 +1,7 @@
-"""Decode with ExecuTorch's Python runtime, which returns the updated state beside the logits: it is read back every step.
+"""Decode with ExecuTorch's Python runtime.
 
-C++ binds the outputs onto the inputs instead and copies nothing: see ../executorch_cpp.
+A program that was exported with `alloc_graph_input=False` writes into the state that it is fed. Another one returns the updated
+state before the logits: it is read back every step. C++ binds the outputs too and copies nothing: see ../executorch_cpp.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from executorch.runtime import Runtime
 
 
 def make(graph: Decode) -> tuple[Callable[[list[int], int], np.ndarray], Callable[[], int]]:
-    """A step that copies the new state into the tensors that it was fed."""
+    """A step after which the tensors that it was fed hold the new state."""
     method = Runtime.get().load_program(graph.file).load_method("forward")
     state = {tensor.name: torch.from_numpy(graph.zeros(tensor)) for tensor, _ in graph.state}
     results = graph.options["results"]  # the runtime's order: updated state first, then what the model returned
