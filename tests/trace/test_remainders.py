@@ -61,3 +61,25 @@ def test_a_model_that_takes_multiples_only_speaks_for_itself() -> None:
     graph = exported(Refusing(), 24)
     values = torch.randn(3, 12, 3)
     torch.testing.assert_close(graph(inputs_embeds=values), Refusing()(values))
+
+
+class Patches(torch.nn.Module):
+    """Pads an image to whole patches, and returns as many as there are."""
+
+    def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+        height, width = pixel_values.shape[-2:]
+        if height % 4 != 0:
+            pixel_values = torch.nn.functional.pad(pixel_values, (0, 0, 0, 4 - height % 4))
+        if width % 4 != 0:
+            pixel_values = torch.nn.functional.pad(pixel_values, (0, 4 - width % 4))
+        return torch.nn.functional.avg_pool2d(pixel_values, 4)
+
+
+@pytest.mark.parametrize("size", [32, 33], ids=["multiple", "between"])
+def test_images_of_any_size(size: int, caplog: pytest.LogCaptureFixture) -> None:
+    inputs = {"pixel_values": torch.randn(2, 3, size, size)}
+    graph = te.DynamoExporter().export_model(Patches(), inputs, te.DynamoConfig(dynamic=True))
+    assert not caplog.messages
+    for height, width in ((32, 32), (33, 32), (35, 50), (4, 7)):
+        values = torch.randn(1, 3, height, width)
+        torch.testing.assert_close(graph(pixel_values=values), Patches()(values))

@@ -28,6 +28,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
 from ..runtime.assumed import MARK
+from .idioms.calling import is_models
 
 logger = logging.getLogger(__name__)
 
@@ -198,9 +199,7 @@ def _accepted(self: FakeTensorMode, op: Any, fake_in: Any, real_in: Any, fake_ou
 
 def _model_line() -> str:
     """`file:line` of the innermost running frame of modelling code, or else of any code but torch's and ours."""
-    frames = [(frame.filename.replace("\\", "/"), frame) for frame in traceback.extract_stack()]
-    own = str(Path(__file__).parents[1]).replace("\\", "/")
-    foreign = [(file, frame) for file, frame in frames if "/torch/" not in file and not file.startswith(own)]
-    modelling = [(file, frame) for file, frame in foreign if "modeling" in file.rpartition("/")[2]]
-    file, frame = (modelling or foreign)[-1]
-    return f"{file.rpartition('/')[2]}:{frame.lineno}: {frame.line}"
+    foreign = [frame for frame in traceback.extract_stack() if is_models(frame.filename)]
+    modelling = [frame for frame in foreign if "modeling" in Path(frame.filename).name]
+    frame = (modelling or foreign)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}: {frame.line}"

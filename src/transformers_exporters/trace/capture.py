@@ -28,6 +28,7 @@ from .describe import describe, sizes_of
 from .dims import request_shapes
 from .fixed_sums import with_fixed_sums
 from .frozen import report_frozen
+from .idioms.calling import is_models
 from .idioms.pieces import with_pieces
 from .larger_inputs import SingleInInput, has_single, larger_inputs, stopped_at_single
 from .ranges import prove_ranges, wrong_sizes
@@ -259,8 +260,8 @@ def first_line(error: BaseException) -> str:
 def model_line(error: BaseException) -> str:
     """`file:line, in function` of the innermost frame of an error that lies in modelling code."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "/torch/" not in f.filename.replace("\\", "/") and __package__ not in f.filename]
-    modelling = [f for f in own if "modeling" in f.filename] or own or frames
+    foreign = [f for f in frames if is_models(f.filename)]
+    modelling = [f for f in foreign if "modeling" in f.filename] or foreign or frames
     if not modelling:
         return "no source line known"
     frame = modelling[-1]

@@ -21,6 +21,7 @@ from ..errors import TraceError
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
 from ..prepare.resize import axis_size, resize
+from ..quiet import quiet
 from .dims import shape_env_of
 from .ranges import Trial
 from .record import Traced
@@ -28,8 +29,6 @@ from .record import Traced
 logger = logging.getLogger(__name__)
 
 _MOST = 1024
-#: An image is cut into patches and windows of many sizes; those that pad have patches of their own.
-_IMAGES = ("height", "width")
 
 
 def any_remainder(
@@ -63,7 +62,8 @@ def any_remainder(
         return traced, {}
     logger.debug("%s: holds for multiples only, %s; tracing between them", prepared.name, steps)
     try:
-        again = retrace(wrong)
+        with quiet(__package__, logging.ERROR):  # what is wrong with a trace that is not kept concerns nobody
+            again = retrace(wrong)
     except TraceError as error:
         logger.debug("%s: cannot be traced between multiples: %s", prepared.name, error)
         return traced, steps
@@ -98,6 +98,6 @@ def _multiples(traced: Traced, relation: type[sympy.Rel]) -> dict[str, int]:
         for remainder in expression.lhs.atoms(symbolic.Mod, symbolic.PythonMod):
             size, step = remainder.args
             name = traced.symbols.get(str(size))
-            if name is not None and name not in _IMAGES and step.is_Integer and 1 < int(step) <= _MOST:
+            if name is not None and step.is_Integer and 1 < int(step) <= _MOST:
                 steps[name] = math.lcm(steps.get(name, 1), int(step))
     return steps

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
-from transformers_exporters.backends.executorch.bounds import MOST_MEMORY
+from transformers_exporters.backends.executorch.bounds import MOST_MEMORY, MOST_USABLE
 from transformers_exporters.backends.executorch.planned_memory import Memory
 
 
@@ -37,6 +38,20 @@ def test_a_large_vocabulary_leaves_four_rows(export: Any) -> None:
     assert found["batch"] >= 4
     assert found["sequence"] >= 100
     assert found["batch"] * found["sequence"] * words * 4 <= MOST_MEMORY
+
+
+def test_what_nobody_could_load_keeps_the_traced_sizes(export: Any) -> None:
+    """Three times four axes is 81 times the memory: Mllama's pictures of tiles of rows took 28 GB."""
+
+    class Wide(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.unsqueeze(-1).expand(-1, -1, -1, -1, 2000) + 1
+
+    exported = export(Wide(), {"x": torch.randn(9, 10, 11, 12)})
+    found = exported.loaded["model"].spec.inputs[0].shape
+    sizes = [bounds(exported).get(name, name) for name in found]
+    assert all(size >= traced for size, traced in zip(sizes, (9, 10, 11, 12), strict=True))
+    assert 4 * 2000 * math.prod(sizes) <= MOST_USABLE
 
 
 def test_memory_counts_what_is_alive_at_once() -> None:

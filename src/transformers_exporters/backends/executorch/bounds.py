@@ -50,6 +50,8 @@ _ANY = 2**40
 #: Bytes that the intermediate values of a graph may take at its bounds, those that live at the same time. The Python
 #: runtime touches every page of its memory when it loads a method (measured: 4 GB take 16 s and 4 GB of RSS, executorch 1.5.1).
 MOST_MEMORY = 2**29
+#: Beyond this the traced sizes are room enough: a phone or a board could not load the program at all.
+MOST_USABLE = 2**32
 
 
 def choose_bounds(
@@ -81,6 +83,7 @@ def choose_bounds(
             limits[symbol] = int(known.upper) if isinstance(known.upper, sympy.Integer) and known.upper < _ANY else None
     bounds: dict[sympy.Symbol, int] = {}
     floors: list[dict[sympy.Symbol, int]] = [{} for _ in FLOORS]
+    as_traced: dict[sympy.Symbol, int] = {}
     for symbol, limit in limits.items():
         traced, name = sample.get(symbol, _traced_size(shape_env, symbol)), names.get(symbol, "")
         grows = name.startswith("batch") or symbol in sample
@@ -91,10 +94,11 @@ def choose_bounds(
         for floor, row in zip(floors, FLOORS, strict=True):
             least = max(_default(name, *row), traced if name.startswith(EXTENTS) else ROOM * traced)
             floor[symbol] = bound if explicit and limit == bound else min(least, bound)
+        as_traced[symbol] = bound if explicit and limit == bound else min(traced, bound)
     counts = counts_of(program)
     memory = Memory(program, counts)
-    for floor in floors:
-        while memory.needed(bounds) > MOST_MEMORY and _halve(bounds, memory, floor, names):
+    for floor, allowed in [*((floor, MOST_MEMORY) for floor in floors), (as_traced, MOST_USABLE)]:
+        while memory.needed(bounds) > allowed and _halve(bounds, memory, floor, names):
             pass
     ranges = {symbol: ValueRanges(sympy.Integer(0), sympy.Integer(bound)) for symbol, bound in bounds.items()}
     most = {symbol: largest_size(count, ranges) for symbol, count in counts.items() if symbol in bounds}

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import sys
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
 _OURS = __package__.partition(".")[0]
+_FOREIGN = ("/torch/", str(Path(__file__).parents[2]).replace("\\", "/") + "/")
 #: Lines of a statement that are read at most.
 _LONGEST = 12
+
+
+@functools.lru_cache(maxsize=4096)
+def is_models(file: str) -> bool:
+    """Whether a file's code is neither torch's nor of this package, nor made up of a string."""
+    return not file.startswith("<") and not any(part in file.replace("\\", "/") for part in _FOREIGN)
 
 
 def calling_line() -> str:

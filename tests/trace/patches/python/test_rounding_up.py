@@ -57,3 +57,19 @@ def test_behind_strides(runs_like):
         return {"x": torch.randn(2, 1, height, width, generator=torch.Generator().manual_seed(height))}
 
     runs_like(PadBehindStrides(), image(41, 50), [image(64, 48), image(33, 70), image(90, 20)])
+
+
+class PadWithRemainder(torch.nn.Module):
+    """Pads what has a remainder, and sees the padding (Swin's patch embedding)."""
+
+    def forward(self, x):
+        height, width = x.shape
+        if width % 3 != 0:
+            x = torch.nn.functional.pad(x, (0, 3 - width % 3))
+        if height % 4:
+            x = torch.nn.functional.pad(x, (0, 0, 0, 4 - height % 4))
+        return x
+
+
+def test_below_the_question_whether_there_is_a_remainder(runs_like):
+    runs_like(PadWithRemainder(), inputs(9, 10), [inputs(8, 9), inputs(5, 9), inputs(4, 4), inputs(13, 12)])

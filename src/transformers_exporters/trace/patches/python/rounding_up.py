@@ -1,4 +1,7 @@
-"""`(k - n % k) % k`, `-n % k` and `n % 0.5` on a dynamic size: the same amount, so that shape algebra can use it."""
+"""`(k - n % k) % k`, `-n % k` and `n % 0.5` on a dynamic size: the same amount, so that shape algebra can use it.
+
+And `k - n % k` below `if n % k:`, which at a multiple is a whole `k` instead of nothing: the graph runs there as well.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,12 @@ from torch.utils._sympy.functions import Mod, PythonMod
 from ....workarounds import Workaround
 
 
+def in_multiples(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`SymInt.__mod__` and `SymInt.__rsub__`, which know what is missing to the next multiple."""
+    # torch makes both of templates, which give them their own names: that of a reflected operator begins with an r.
+    return subtracted(original) if original.__name__.startswith("r") else modulo(original)
+
+
 def modulo(original: Callable[..., Any]) -> Callable[..., Any]:
     """`SymInt.__mod__` that knows what is missing to the next multiple.
 
@@ -20,7 +29,6 @@ def modulo(original: Callable[..., Any]) -> Callable[..., Any]:
     every other remainder is left as it is. The inner `n % k` is remembered by its expression, to get from the expression
     of `k - n % k` back to `n`.
     """
-    remainders: dict[sympy.Expr, SymInt] = {}
 
     @functools.wraps(original)
     def missing(self: SymInt, other: Any) -> Any:
@@ -29,15 +37,33 @@ def modulo(original: Callable[..., Any]) -> Callable[..., Any]:
         if not isinstance(other, int) or isinstance(other, bool) or other <= 1:
             return original(self, other)
         expression = self.node.expr
-        size = -self if _is_negative(expression) else _size_behind(self, other, remainders)
+        size = -self if _is_negative(expression) else _size_behind(self, other)
         if size is not None:
             return (size + other - 1) // other * other - size
         result = original(self, other)
         if isinstance(result, SymInt):
-            remainders[result.node.expr] = self
+            _remainders(self)[result.node.expr] = self
         return result
 
     return missing
+
+
+def subtracted(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def missing(self: SymInt, other: Any) -> Any:
+        expression = self.node.expr
+        if isinstance(expression, Mod | PythonMod) and isinstance(other, int) and expression.args[1] == other:
+            size = _remainders(self).get(expression)
+            if size is not None and _is_asked(self):
+                return (size + other - 1) // other * other - size
+        return original(self, other)
+
+    return missing
+
+
+def _is_asked(remainder: SymInt) -> bool:
+    """Whether the running branch is that of sizes with a remainder."""
+    return any(guard.expr == sympy.Ne(remainder.node.expr, 0) for guard in remainder.node.shape_env.guards)
 
 
 def _is_negative(expression: sympy.Expr) -> bool:
@@ -45,19 +71,25 @@ def _is_negative(expression: sympy.Expr) -> bool:
     return all(bool(term.as_coeff_Mul()[0] < 0) for term in sympy.Add.make_args(expression))
 
 
-def _size_behind(value: SymInt, other: int, remainders: dict[sympy.Expr, SymInt]) -> SymInt | None:
-    """`n`, if the value is `other - n % other` of the same trace (another trace uses the same symbol names)."""
+def _size_behind(value: SymInt, other: int) -> SymInt | None:
+    """`n`, if the value is `other - n % other`."""
     remainder = other - value.node.expr
     if not isinstance(remainder, Mod | PythonMod) or remainder.args[1] != other:
         return None
-    size = remainders.get(remainder)
-    return size if size is not None and size.node.shape_env is value.node.shape_env else None
+    return _remainders(value).get(remainder)
+
+
+def _remainders(value: SymInt) -> dict[sympy.Expr, SymInt]:
+    """`n` by the expression of `n % k`, of the trace that a size belongs to: another one uses the same symbol names."""
+    found: dict[sympy.Expr, SymInt] = vars(value.node.shape_env).setdefault(f"{__name__}.remainders", {})
+    return found
 
 
 WORKAROUND = Workaround(
     reason="Padding amounts written as remainders make sympy slow, and hide that a padded size divides "
-    "(window attention of SAM, SAM 2, ViTDet, Florence2; chunked linear attention; Mamba2); by 0.5 the trace fails (InternVL).",
+    "(window attention of SAM, SAM 2, ViTDet, Florence2; chunked linear attention; Mamba2); by 0.5 the trace fails (InternVL). Padding of what has a "
+    "remainder adds a whole window where there is none.",
     upstream="none: no issue is known to us",
-    targets=("torch:SymInt.__mod__",),
-    apply=modulo,
+    targets=("torch:SymInt.__mod__", "torch:SymInt.__rsub__"),
+    apply=in_multiples,
 )
