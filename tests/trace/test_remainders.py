@@ -79,7 +79,7 @@ class Patches(torch.nn.Module):
 def test_images_of_any_size(size: int, caplog: pytest.LogCaptureFixture) -> None:
     inputs = {"pixel_values": torch.randn(2, 3, size, size)}
     graph = te.DynamoExporter().export_model(Patches(), inputs, te.DynamoConfig(dynamic=True))
-    assert not caplog.messages
+    assert not [m for m in caplog.messages if "constant in the graph" in m]
     for height, width in ((32, 32), (33, 32), (35, 50), (4, 7)):
         values = torch.randn(1, 3, height, width)
         torch.testing.assert_close(graph(pixel_values=values), Patches()(values))

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 import linecache
 import sys
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import torch
+
 _OURS = __package__.partition(".")[0]
-_FOREIGN = ("/torch/", str(Path(__file__).parents[2]).replace("\\", "/") + "/")
+#: Where torch's files and those of this package begin, and what is made of a string.
+_OTHERS = (str(Path(torch.__file__).parent), str(Path(__file__).parents[2]), "<")
 #: Lines of a statement that are read at most.
 _LONGEST = 12
 
 
-@functools.lru_cache(maxsize=4096)
 def is_models(file: str) -> bool:
     """Whether a file's code is neither torch's nor of this package, nor made up of a string."""
-    return not file.startswith("<") and not any(part in file.replace("\\", "/") for part in _FOREIGN)
+    return not file.startswith(_OTHERS)
 
 
 def calling_line() -> str:
