@@ -17,6 +17,7 @@ from ..prepare import check_inputs
 from ..record import Part
 from ..untouched import kept_weights, untouched
 from .composite import composite_parts, largest
+from .counted import counted, numbers_of_step
 from .delegated import DelegatedInputs
 from .empty_cache import without_empty_cache
 from .ignored import ignores_mask
@@ -126,6 +127,14 @@ def split_for_generation(
             raise UnsupportedModelError(
                 f"{type(model).__name__}.generate ran forward {len(calls)} times for {needed} tokens; {where} instead."
             )
+        if numbers := numbers_of_step(calls[0], calls[1]):
+            if not multi_token_decode:
+                calls = record_run(model, {}, inputs, 3, generation_config, read_values).recordings["model"].calls
+            if found := counted(numbers, calls[2]):
+                raise UnsupportedModelError(
+                    f"{type(model).__name__}.generate gives every step another number ({found}), and a graph holds one of "
+                    "them: export its forward once for each number instead."
+                )
         return _split(model, submodules, run, multi_token_decode, logits_to_keep)
 
 

@@ -65,6 +65,7 @@ def _blocks(visible: Tensor, rank: Tensor, ratio: int) -> Tensor:
     Args:
         visible: bool [batch, queries, keys].
         rank: int64, of the same shape: the how manieth of the visible keys each is.
+        ratio: Keys of a block.
 
     Returns:
         int64 [batch, queries, blocks, ratio].
