@@ -97,3 +97,13 @@ def test_an_unknown_type_names_the_closest(wrong: str, hint: str) -> None:
 def test_an_unknown_task_names_the_others() -> None:
     with pytest.raises(InputError, match="sequence-classification"):
         tiny_model("bert", task="depth-estimation")
+
+
+def test_layers_that_only_the_list_of_their_types_counts_are_cut() -> None:
+    model, _ = tiny_model("nemo_speechlm")
+    assert 2 <= len(model.config.text_config.layer_types) <= 6
+
+
+def test_the_steps_of_a_loop_are_cut() -> None:
+    model, inputs = tiny_model("slanet")
+    assert model(**inputs).last_hidden_state.shape[1] <= 17

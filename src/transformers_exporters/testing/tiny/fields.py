@@ -16,7 +16,7 @@ _KINDS = (
     ("image_tokens", r"tokens_per_(image|frame)|image_seq(uence)?_len(gth)?$"),
     ("vocabulary", r"vocab|^num_\w+_labels$"),
     ("half_width", r"^num_pos(ition)?_feats?$"),
-    ("queries", r"^num_(object_)?queries$"),
+    ("queries", r"^num_(object_)?queries$|^max_text_length$"),  # a step of a loop each
     ("period", r"_layer_(period|offset)$"),
     ("width", r"^(n|num)_(embd|filters|hidden)$|^n_(embed|model)$"),
     ("inner", r"^n_inner$"),

@@ -33,9 +33,11 @@ def fields_of(config: PreTrainedConfig) -> dict[str, Any]:
 
 
 def layers_of(config: PreTrainedConfig) -> int:
-    """How many layers the config has; 0 where it does not say."""
+    """How many layers the config has, if only by the list of their types; 0 where it does not say."""
     names = ("num_hidden_layers", "num_layers", "n_layer", "depth")
-    return next((value for name in names if is_size(value := field_of(config, name))), 0)
+    types = field_of(config, "layer_types")
+    listed = len(types) if isinstance(types, list | tuple) else 0
+    return next((value for name in names if is_size(value := field_of(config, name))), listed)
 
 
 def is_size(value: Any) -> TypeGuard[int]:
