@@ -65,3 +65,19 @@ def test_an_image_size_that_ends_at_a_branch_stays_free_up_to_there():
     for width in (20, 100):
         values = torch.randn(1, 3, 40, width)
         torch.testing.assert_close(exported(pixel_values=values), model(values))
+
+
+class Branch(torch.nn.Module):
+    """Takes another way from a hundred tokens on."""
+
+    def forward(self, inputs_embeds):
+        return inputs_embeds * 2 if inputs_embeds.shape[1] > 100 else inputs_embeds
+
+
+def test_a_branch_that_ends_an_axis_is_named(caplog):
+    inputs = {"inputs_embeds": torch.randn(2, 6, 3)}
+    exported = DynamoExporter().export_model(Branch().eval(), inputs, DynamoConfig(dynamic=True))
+    assert exported["model"].spec.axes["sequence"].maximum == 100
+    (message,) = [m for m in caplog.messages if "takes other sizes" in m]
+    assert "sequence from 1 to 100" in message
+    assert "if inputs_embeds.shape[1] > 100" in message

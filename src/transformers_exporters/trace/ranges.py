@@ -35,8 +35,8 @@ JOINT = (("height", "width"),)
 # The number of a layer in the name of an axis of a cache (`cache_layers_3_conv_states_0_2`).
 _LAYER = re.compile(r"(?<=_layers_)\d+(?=_)")
 _SMALL = (1, 2, 3, 4, 8, 16, 32)
-# Above this, trying a size would cost more than the knowledge is worth.
-_LARGEST_TRIAL = 4096
+#: Above this, trying a size would cost more than the knowledge is worth.
+LARGEST_TRIAL = 4096
 # From here on a trial has two rows: Doge's tiny model takes 10 GB for seven rows of 4097 tokens.
 _FEW_ROWS = 512
 _RELATIVE_TOLERANCE = 1e-3
@@ -144,7 +144,7 @@ def _widen(trial: Trial, narrow: Mapping[str, AxisRange]) -> dict[str, AxisRange
             if verdict is False:
                 break
             low = size if verdict else low
-    if high is not None and high < _LARGEST_TRIAL:
+    if high is not None and high < LARGEST_TRIAL:
         beyond = [trial.same(dict.fromkeys(narrow, size)) for size in (high + 1, 2 * high + 1)]
         if True in beyond and False not in beyond:
             high = None
@@ -163,7 +163,7 @@ def _wrong_beyond(trial: Trial, reach: Mapping[str, AxisRange]) -> bool:
     low = max(bounds.minimum for bounds in reach.values()) - 1
     high = min((bounds.maximum for bounds in reach.values() if bounds.maximum is not None), default=None)
     sizes = [low] if low else []
-    if high is not None and high < _LARGEST_TRIAL:
+    if high is not None and high < LARGEST_TRIAL:
         sizes += [high + 1, 2 * high + 1]
     return any(trial.same(dict.fromkeys(reach, size)) is False for size in sizes)
 

@@ -44,6 +44,21 @@ def test_a_saved_graph_has_no_lines_of_model_source_and_the_program_in_memory_ke
     assert not traced(torch.export.load(tmp_path / "artifact" / "model.pt2"))
 
 
+class Named(torch.nn.Module):
+    def forward(self, x: torch.Tensor, mode: str = "mean") -> dict[str, object]:
+        return {"y": x * 2, "mode": mode, "count": 3}
+
+
+def test_a_string_among_the_outputs(tmp_path: Path) -> None:
+    exported = te.DynamoExporter().export_model(Named(), {"x": torch.ones(2, 3)}, te.DynamoConfig(dynamic=True))
+    exported.save_pretrained(tmp_path / "artifact")
+    loaded = te.ExportedModel.from_pretrained(tmp_path / "artifact", trust_remote_code=True)
+    x = torch.randn(4, 3)
+    outputs = loaded(x=x)
+    torch.testing.assert_close(outputs.pop("y"), x * 2)
+    assert outputs == {"mode": "mean", "count": 3}
+
+
 class Columns(torch.nn.Module):
     def forward(self, values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return values[:, mask]

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument
 from torch.fx import GraphModule
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
@@ -26,6 +27,7 @@ from .config import DynamoConfig
 from .flat import flat_call
 from .lighter_steps import with_lighter_steps
 from .quantized import has_quantized_ops, with_fast_products
+from .rewritten import rewritten
 
 WEIGHTS = "model.safetensors"
 _TRACES = ("stack_trace", "nn_module_stack", "torch_fn", "source_fn_stack")
@@ -34,7 +36,7 @@ _TRACES = ("stack_trace", "nn_module_stack", "torch_fn", "source_fn_stack")
 def lower(traced: Traced, config: DynamoConfig) -> Lowered:
     """Hand the program on: weights of a checkpoint are mapped from its file already."""
     program = with_lighter_steps(with_fast_products(traced.program))
-    options = {"aot_compile": config.aot_compile, **({"quantized_ops": True} if has_quantized_ops(program) else {})}
+    options = {**traced.spec.options, "aot_compile": config.aot_compile, **({"quantized_ops": True} if has_quantized_ops(program) else {})}
     return Lowered(spec=dataclasses.replace(traced.spec, options=options), program=program, weights=traced.weights)
 
 
@@ -49,7 +51,7 @@ def save(components: Sequence[Lowered], directory: Path, weights: Path | None = 
     files: dict[str, tuple[str, ...]] = {}
     for component in components:
         name = component.spec.name
-        program: ExportedProgram = component.program
+        program = _without_texts(component.program)
         saved = _without_values(program) if shared else copy.copy(program)
         saved._range_constraints = _whole_bounds(program)
         with _without_traces(saved):
@@ -64,6 +66,19 @@ def save(components: Sequence[Lowered], directory: Path, weights: Path | None = 
                 torch._inductor.aoti_compile_and_package(flat_call(program), package_path=str(package))
             files[name] += (package.name,)
     return files
+
+
+def _without_texts(program: ExportedProgram) -> ExportedProgram:
+    """The program with None for each string that it returns, which torch 2.13 saves and cannot load; the manifest holds them."""
+    if not any(isinstance(value, str) for value in program.graph.output_node().args[0]):
+        return program
+    with rewritten(program) as made:
+        output = made.graph.output_node()
+        output.args = (tuple(None if isinstance(value, str) else value for value in output.args[0]),)
+        for spec in made.graph_signature.output_specs:
+            if isinstance(spec.arg, ConstantArgument) and isinstance(spec.arg.value, str):
+                spec.arg = ConstantArgument(name=spec.arg.name, value=None)
+    return made
 
 
 def _whole_bounds(program: ExportedProgram) -> dict[Any, Any]:

@@ -16,29 +16,55 @@ _LARGEST_DIVISOR = 256
 
 def divided(quotient: Any, size: Any, divisor: Any) -> Any:
     """Remember that `quotient` is `size / divisor`; returns the quotient."""
-    whole = isinstance(divisor, int | SymInt) and not isinstance(divisor, bool)
-    if isinstance(quotient, SymFloat) and isinstance(size, SymInt):
-        if whole:
-            _KNOWN[quotient] = (size, divisor)
-        elif isinstance(divisor, float) and divisor > 0:
-            scaled(quotient, size, 1 / divisor)
+    if isinstance(divisor, float):
+        return scaled(quotient, size, 1 / divisor) if divisor > 0 else quotient
+    numerator, denominator = _known(size)
+    if isinstance(quotient, SymFloat) and numerator is not None and not isinstance(divisor, bool | SymFloat):
+        _KNOWN[quotient] = (numerator, denominator * divisor)
     return quotient
 
 
 def scaled(product: Any, size: Any, factor: Any) -> Any:
     """Remember that `product` is `size * factor`, for a factor like 0.5 or 1.5; returns the product."""
-    if isinstance(product, SymFloat) and isinstance(size, SymInt) and isinstance(factor, float) and factor > 0:
+    numerator, denominator = _known(size)
+    if isinstance(product, SymFloat) and numerator is not None and isinstance(factor, float | int) and factor > 0:
         fraction = Fraction(factor).limit_denominator(_LARGEST_DIVISOR)
         if float(fraction) == factor:
-            numerator = size if fraction.numerator == 1 else size * fraction.numerator
-            _KNOWN[product] = (numerator, fraction.denominator)
+            numerator = numerator if fraction.numerator == 1 else numerator * fraction.numerator
+            _KNOWN[product] = (numerator, denominator * fraction.denominator)
     return product
 
 
-def rounded_up(number: SymFloat) -> SymInt | None:
-    """The next whole number above, if the number is known to be a size divided by a whole number."""
+def _known(number: Any) -> tuple[Any, Any]:
+    """What a size, or a quotient of one, is a quotient of; (None, 1) of what is neither."""
+    return (number, 1) if isinstance(number, SymInt) else _KNOWN.get(number, (None, 1))
+
+
+def rounded_up(number: SymFloat) -> Any:
+    """The next whole number above."""
     size, divisor = _KNOWN.get(number, (None, 0))
-    return (size + divisor - 1) // divisor if isinstance(divisor, int) and divisor > 0 else None
+    if size is not None and isinstance(divisor, int) and divisor > 0:
+        return (size + divisor - 1) // divisor
+    cut: Any = torch.sym_int(number)
+    return cut + torch.sym_ite(number > cut, 1, 0)
+
+
+def rounded_down(number: SymFloat) -> Any:
+    """The next whole number below."""
+    size, divisor = _KNOWN.get(number, (None, 0))
+    if size is not None:
+        return size // divisor
+    cut: Any = torch.sym_int(number)
+    return cut - torch.sym_ite(number < cut, 1, 0)
+
+
+def rounded(number: SymFloat) -> Any:
+    """The nearest whole number, of two the even one; None where the number is not known to be a size by a whole number."""
+    size, divisor = _KNOWN.get(number, (None, 0))
+    if size is None or not isinstance(divisor, int) or divisor <= 0:
+        return None
+    nearest, rest = (2 * size + divisor) // (2 * divisor), (2 * size + divisor) % (2 * divisor)
+    return nearest if divisor % 2 else nearest - torch.sym_max(1 - rest, 0) * (nearest % 2)
 
 
 def whole(number: Any) -> Any:

@@ -41,3 +41,18 @@ def test_needed(runs_like):
 
 def test_works(runs_like):
     torch.export.save(runs_like(Cropped(), inputs(8, 12), OTHERS), io.BytesIO())
+
+
+def halved(x):
+    length = x.shape[0]
+    return x[: round(length / 4)], x[: round(length * 0.5)], x[: round(length / 3)]
+
+
+class Halved(torch.nn.Module):
+    def forward(self, x):
+        return types.FunctionType(halved.__code__, vars(modeling_internvl))(x)
+
+
+def test_halves_go_to_the_even_neighbour(runs_like):
+    lengths = [{"x": torch.arange(length).float()} for length in (2, 5, 6, 7, 10, 14, 26, 31)]
+    runs_like(Halved(), {"x": torch.arange(12).float()}, lengths)

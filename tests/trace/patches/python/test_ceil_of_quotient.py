@@ -33,3 +33,15 @@ def test_needed(runs_like):
 
 def test_works(runs_like):
     saved(runs_like(Blocks(), inputs(2, 17), [inputs(3, 15), inputs(2, 16), inputs(2, 33)]))
+
+
+class Capacity(torch.nn.Module):
+    """The tokens that an expert has room for, and a number of them that is no fraction."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        length = x.shape[1]
+        return x[:, : math.ceil(1.25 * length / 4)], x[:, : math.ceil(length**0.5)]
+
+
+def test_quotients_of_products_and_what_is_no_fraction(runs_like):
+    saved(runs_like(Capacity(), inputs(2, 17), [inputs(3, 15), inputs(2, 16), inputs(2, 33), inputs(1, 99)]))

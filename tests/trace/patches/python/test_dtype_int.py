@@ -16,6 +16,7 @@ def counted(x):
         torch.zeros(3, dtype=int),
         torch.full(size, 2, dtype=int),
         torch.arange(4, dtype=int),
+        torch.zeros_like(x, dtype=float).long(),
     )
 
 

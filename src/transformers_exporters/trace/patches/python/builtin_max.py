@@ -1,4 +1,7 @@
-"""`max(a, b)` and `min(a, b)` of one-element tensors in modelling code: computed, not decided by the values of a sample."""
+"""`max(a, b)` and `min(a, b)` of one-element tensors, and of fractions that are data, in modelling code.
+
+They are computed, not decided by the values of a sample.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,21 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import SymFloat, SymInt, Tensor
+from torch.fx.experimental.symbolic_shapes import has_free_unbacked_symbols
 
 from ....workarounds import Workaround
 
 
 def computed(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The name `max` or `min` of a modelling module; what is not about two or more such tensors is left as it is."""
+    """The name `max` or `min` of a modelling module; what is not about two or more such values is left as it is."""
     extreme = torch.maximum if original.__name__ == "max" else torch.minimum
 
     @functools.wraps(original)
     def larger_or_smaller(*values: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(values) > 1 and _has_fraction_of_data(values):
+            scalars = [torch.scalar_tensor(value, dtype=torch.float64) for value in values]
+            return functools.reduce(extreme, scalars).item()
         if kwargs or len(values) < 2 or not all(isinstance(v, Tensor) for v in values):
             return original(*values, **kwargs)
         first = values[0]
@@ -28,8 +35,15 @@ def computed(original: Callable[..., Any]) -> Callable[..., Any]:
     return larger_or_smaller
 
 
+def _has_fraction_of_data(values: tuple[Any, ...]) -> bool:
+    if not all(isinstance(value, int | float | SymInt | SymFloat) for value in values):
+        return False
+    return any(isinstance(value, SymFloat) and has_free_unbacked_symbols(value) for value in values)
+
+
 WORKAROUND = Workaround(
-    reason="max() of two tensors asks which is larger: I-BERT's scales, `max(saturation_min.abs(), saturation_max.abs())`.",
+    reason="max() of two tensors asks which is larger: I-BERT's scales, `max(saturation_min.abs(), saturation_max.abs())`; one of a "
+    "fraction that is data too, `max(1.0, math.log(length) / ...)`.",
     upstream="none: Python asks for a yes or a no, so torch has no other answer",
     targets=("transformers.models.*:max", "transformers.models.*:min"),
     apply=computed,

@@ -8,15 +8,17 @@ from typing import Any
 
 import torch
 from torch import SymFloat, SymInt
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ....workarounds import Workaround
+from ...idioms.quotients import rounded as rounded_quotient
 
 
 def builtin_round(original: Callable[..., Any]) -> Callable[..., Any]:
     """The name `round` of a modelling module; what is not symbolic is rounded as before.
 
-    Halves go away from zero, where Python's go to the even neighbour: that differs for numbers that end in exactly 5
-    behind the last digit kept.
+    Halves go to the even neighbour, as Python's do, if the number is a size by a whole number; of other numbers they go
+    away from zero.
     """
 
     @functools.wraps(original)
@@ -25,10 +27,15 @@ def builtin_round(original: Callable[..., Any]) -> Callable[..., Any]:
             return number
         if not isinstance(number, SymFloat):
             return original(number, ndigits)
+        if ndigits is None and (nearest := rounded_quotient(number)) is not None:
+            return nearest
         scale = 10.0 ** (ndigits or 0)
         scaled: Any = number * scale  # type: ignore[operator]
         # `int` cuts towards zero, and is the only rounding that torch.export.save knows.
-        whole = torch.sym_int(torch.sym_max(scaled, 0.0) + 0.5) - torch.sym_int(torch.sym_max(-scaled, 0.0) + 0.5)
+        if statically_known_true(scaled >= 0):
+            whole: Any = torch.sym_int(scaled + 0.5)
+        else:
+            whole = torch.sym_int(torch.sym_max(scaled, 0.0) + 0.5) - torch.sym_int(torch.sym_max(-scaled, 0.0) + 0.5)
         return whole if ndigits is None else whole / scale
 
     return rounded

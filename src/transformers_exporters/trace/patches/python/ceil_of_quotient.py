@@ -14,7 +14,7 @@ from ...idioms.repeated import repeated
 
 
 def in_integers(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`SymInt / n` and `SymInt * 0.5` that remember what they divided, and `SymFloat.__ceil__` that rounds that up."""
+    """Quotients and products of sizes that remember what they divided, and `SymFloat.__ceil__` that rounds those up."""
     # torch makes the products and the rounding of one template each, which gives them its own name.
     name = original.__name__
     return (_divide if "truediv" in name else _multiply if "binary" in name else _round_up)(original)
@@ -22,7 +22,7 @@ def in_integers(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _divide(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def divide(self: SymInt, other: Any) -> Any:
+    def divide(self: SymInt | SymFloat, other: Any) -> Any:
         return divided(original(self, other), self, other)
 
     return divide
@@ -30,7 +30,7 @@ def _divide(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _multiply(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def multiply(self: SymInt, other: Any) -> Any:
+    def multiply(self: Any, other: Any) -> Any:
         if isinstance(other, list):  # asked before the list repeats itself; see `patches.repeated_tensors`
             return repeated(self, other)
         return scaled(original(self, other), self, other)
@@ -41,20 +41,22 @@ def _multiply(original: Callable[..., Any]) -> Callable[..., Any]:
 def _round_up(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def ceil(self: SymFloat) -> Any:
-        known = rounded_up(self)
-        return original(self) if known is None else known
+        return rounded_up(self)
 
     return ceil
 
 
 WORKAROUND = Workaround(
     reason="torch.export.save has no `math.ceil` of a size, and backends would round in floating point (Granite Speech and "
-    "other encoders that cut audio into windows).",
+    "other encoders that cut audio into windows; the capacity of experts).",
     upstream="none: no issue is known to us",
     targets=(
         "torch:SymInt.__truediv__",
         "torch:SymInt.__mul__",
         "torch:SymInt.__rmul__",
+        "torch:SymFloat.__truediv__",
+        "torch:SymFloat.__mul__",
+        "torch:SymFloat.__rmul__",
         "torch:SymFloat.__ceil__",
     ),
     apply=in_integers,

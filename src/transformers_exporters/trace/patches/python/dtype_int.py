@@ -1,4 +1,4 @@
-"""`torch.ones(n, dtype=int)` in modelling code whose name `int` stands for more than the type: the type again."""
+"""`torch.ones(n, dtype=int)` in modelling code whose names `int` and `float` stand for more than the types: the types again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ def with_dtype(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 WORKAROUND = Workaround(
-    reason="torch takes `int` itself for a dtype, not what stands for it in modelling code during a trace (xLSTM, BigBird, "
-    "MiniMax-M3-VL).",
-    upstream="none: it is our builtin_int that changes the name",
-    targets=("torch:zeros", "torch:ones", "torch:full", "torch:arange"),
+    reason="torch takes `int` and `float` themselves for a dtype, not what stands for them in modelling code during a trace "
+    "(xLSTM, BigBird, MiniMax-M3-VL).",
+    upstream="none: it is our builtin_int and builtin_float that change the names",
+    targets=(
+        *(f"torch:{name}" for name in ("zeros", "ones", "empty", "full", "arange")),
+        *(f"torch:{name}_like" for name in ("zeros", "ones", "empty", "full")),
+    ),
     apply=with_dtype,
 )
