@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -38,6 +39,12 @@ def calling_place() -> tuple[str, int]:
     """File and line of the code that is running, torch's own included."""
     frame = _calling_frame()
     return frame.f_code.co_filename, frame.f_lineno
+
+
+def calling_locals() -> Mapping[str, Any]:
+    """The local names of the code that is running, torch's own included."""
+    values: Mapping[str, Any] = _calling_frame().f_locals
+    return values
 
 
 def _calling_frame() -> Any:

@@ -17,7 +17,7 @@ import functools
 import linecache
 from collections.abc import Sequence
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 #: Methods that write to the places that an index names, and give the whole back.
 _WRITING = frozenset(("index_add", "index_copy", "index_put", "masked_scatter", "scatter", "scatter_add"))
 
@@ -25,7 +25,7 @@ _WRITING = frozenset(("index_add", "index_copy", "index_put", "masked_scatter", 
 @functools.lru_cache(maxsize=4096)
 def answer_at(file: str, line: int) -> bool | None:
     """How an `if` on this line may be answered whatever the values are; None where it is a real question."""
-    tree = _tree(file)
+    tree = tree_of(file)
     if tree is None:
         return None
     inside: list[ast.AST] = []
@@ -45,7 +45,8 @@ def answer_at(file: str, line: int) -> bool | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _tree(file: str) -> ast.Module | None:
+def tree_of(file: str) -> ast.Module | None:
+    """The syntax of a file; None where it has none (what was typed into a shell)."""
     try:
         return ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
@@ -53,21 +54,21 @@ def _tree(file: str) -> ast.Module | None:
 
 
 def _answer(branch: ast.If, inside: Sequence[ast.AST]) -> bool | None:
-    function = next((node for node in reversed(inside) if isinstance(node, _FUNCTIONS)), None)
+    function = next((node for node in reversed(inside) if isinstance(node, FUNCTIONS)), None)
     asked = _asked(branch.test)
     if function is None or asked is None or branch.orelse:
         return None
     name, empty = asked
     places = {name} | _unpacked_with(function, name)
     if not empty:
-        return True if _is_neutral(branch.body, places, function) else None
+        return True if is_neutral(branch.body, places, function) else None
     loop = inside[-1]
     if not isinstance(loop, ast.For) or loop.orelse or len(branch.body) != 1 or branch not in loop.body:
         return None
     if not isinstance(branch.body[0], ast.Continue):
         return None
     rest = loop.body[loop.body.index(branch) + 1 :]
-    return False if _is_neutral(rest, places, function) else None
+    return False if is_neutral(rest, places, function) else None
 
 
 def _asked(test: ast.expr) -> tuple[str, bool] | None:
@@ -90,22 +91,23 @@ def _counted(value: ast.expr) -> str | None:
     """The name in `name.numel()`, `name.shape[0]`, `len(name)`, `name.any()`, `name.sum()`, `torch.any(name)`."""
     if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Attribute) and value.value.attr == "shape":
         first = isinstance(value.slice, ast.Constant) and value.slice.value == 0
-        return _name(value.value.value) if first else None
+        return name_of(value.value.value) if first else None
     if not isinstance(value, ast.Call) or value.keywords:
         return None
     called, arguments = value.func, value.args
     if isinstance(called, ast.Name) and called.id == "len" and len(arguments) == 1:
-        return _name(arguments[0])
+        return name_of(arguments[0])
     if not isinstance(called, ast.Attribute):
         return None
-    of_torch = _name(called.value) == "torch" and len(arguments) == 1
-    name = _name(arguments[0]) if of_torch else _name(called.value) if not arguments else None
+    of_torch = name_of(called.value) == "torch" and len(arguments) == 1
+    name = name_of(arguments[0]) if of_torch else name_of(called.value) if not arguments else None
     if called.attr == "sum" and "mask" not in (name or ""):
         return None  # the sum of indices says nothing about their number
     return name if called.attr in ("any", "sum", "numel") else None
 
 
-def _name(value: ast.expr) -> str | None:
+def name_of(value: ast.expr) -> str | None:
+    """The name that an expression is, if it is nothing else."""
     return value.id if isinstance(value, ast.Name) else None
 
 
@@ -115,16 +117,18 @@ def _unpacked_with(function: ast.AST, name: str) -> set[str]:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Tuple):
             continue
         called = node.value.func if isinstance(node.value, ast.Call) else None
-        names = _names(node.targets[0])
+        names = names_in(node.targets[0])
         if name in names and isinstance(called, ast.Attribute) and called.attr in ("where", "nonzero"):
             return names
     return set()
 
 
-def _is_neutral(block: Sequence[ast.stmt], places: set[str], function: ast.AST) -> bool:
+def is_neutral(block: Sequence[ast.stmt], places: set[str], function: ast.AST) -> bool:
     """Whether statements only write to these places, and leave no name behind that something else reads."""
     own: set[str] = set()
     for statement in block:
+        if _skips(statement):
+            continue
         if isinstance(statement, ast.Assign) and _writes_whole(statement, places):
             continue  # `out = out.index_add(0, places, ...)`
         if isinstance(statement, ast.Assign | ast.AugAssign):
@@ -136,7 +140,7 @@ def _is_neutral(block: Sequence[ast.stmt], places: set[str], function: ast.AST) 
                 elif isinstance(statement, ast.AugAssign) or not isinstance(target, ast.Name | ast.Tuple):
                     return False
                 else:
-                    own |= _names(target)
+                    own |= names_in(target)
         elif not isinstance(statement, ast.Expr) or not _writes_in_place(statement.value, places):
             return False
     outside = [node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
@@ -144,11 +148,18 @@ def _is_neutral(block: Sequence[ast.stmt], places: set[str], function: ast.AST) 
     return not own & {node.id for node in outside if id(node) not in within}
 
 
+def _skips(statement: ast.stmt) -> bool:
+    """`if ...: continue`, which changes nothing more than what it skips."""
+    if not isinstance(statement, ast.If) or statement.orelse or len(statement.body) != 1:
+        return False
+    return isinstance(statement.body[0], ast.Continue)
+
+
 def _writes_whole(statement: ast.Assign, places: set[str]) -> bool:
-    value, target = statement.value, _name(statement.targets[0])
+    value, target = statement.value, name_of(statement.targets[0])
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or target is None:
         return False
-    return value.func.attr in _WRITING and _name(value.func.value) == target and _among(value.args, places)
+    return value.func.attr in _WRITING and name_of(value.func.value) == target and _among(value.args, places)
 
 
 def _writes_in_place(value: ast.expr, places: set[str]) -> bool:
@@ -167,8 +178,9 @@ def _among(arguments: Sequence[ast.expr], places: set[str]) -> bool:
 def _indexes(index: ast.expr, places: set[str]) -> bool:
     """Whether an index is one of these names, or has one among others; `~mask` names the other places."""
     parts = index.elts if isinstance(index, ast.Tuple | ast.List) else [index]
-    return any(_name(part) in places for part in parts)
+    return any(name_of(part) in places for part in parts)
 
 
-def _names(value: ast.AST) -> set[str]:
+def names_in(value: ast.AST) -> set[str]:
+    """All names inside."""
     return {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
