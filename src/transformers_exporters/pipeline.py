@@ -18,6 +18,7 @@ from .hf.cache_layers import full_windows
 from .hf.exported import ExportedModel, LoweredPart
 from .hf.source import describe_source
 from .prepare.checkpoint import load_checkpoint
+from .prepare.counters import never_in_place
 from .prepare.flags import make_traceable, refuse_losses
 from .prepare.number_buffers import numbers_for_buffers
 from .prepare.placeholders import placeholders
@@ -86,7 +87,8 @@ def trace_part(part: Part, backend: Backend, config: ExportConfig) -> Traced:
             resize_axes=config.dynamic and config.dynamic_shapes is None,
             static=part.static,
         )
-        return capture(prepared, config, patching.fired)
+        with never_in_place(prepared.counters):
+            return capture(prepared, config, patching.fired)
 
 
 def export_model(

@@ -25,6 +25,7 @@ from .hf.near_ties import selected_otherwise
 from .hf.pieces import as_packed
 from .hf.pytrees import register_known_caches, register_objects_in
 from .prepare.axes import AxisNames, leaf_path, name_axes, named_leaves
+from .prepare.counters import numbers_as_tensors
 from .prepare.record import Part
 from .prepare.resize import axis_size, resize
 from .prepare.samples import sample_inputs
@@ -462,7 +463,8 @@ def _error(wanted: torch.Tensor | None, got: torch.Tensor | None) -> tuple[float
 
 
 def _named(outputs: Any) -> dict[str, torch.Tensor]:
-    """Tensors of what a module returned, by leaf path."""
+    """Tensors of what a module returned, by leaf path; an object's whole numbers are tensors too."""
+    numbers_as_tensors(outputs)
     register_objects_in(outputs)
     flat, _ = pytree.tree_flatten_with_path(outputs)
     return {leaf_path(path) or "output": value for path, value in flat if isinstance(value, torch.Tensor)}

@@ -28,7 +28,7 @@ _TRAVELLING = frozenset({"module_state"})
 
 
 @functools.cache
-def _derived(cls: type) -> frozenset[str]:
+def computed_attributes(cls: type) -> frozenset[str]:
     """The attributes of a class that follow from its tensors, or that no graph reads; `_derive` sets them again."""
     from transformers import cache_utils as caches
 
@@ -104,17 +104,17 @@ def register_objects_in(value: Any, *, empty: bool = False) -> None:
         empty: Objects without tensors as well, such as a cache that allocates at its first use: `torch.export` takes no
             input that is neither a tensor, nor plain, nor a tree.
     """
-    if isinstance(value, (torch.Tensor, *PLAIN)):
+    if isinstance(value, (torch.Tensor, torch.SymInt, *PLAIN)):
         return
     if is_registered(type(value)):
         for child in pytree.tree_flatten(value, is_leaf=lambda item: item is not value)[0]:
             register_objects_in(child, empty=empty)
-    elif _is_object(value) and (holds_tensors(value) or (empty and not callable(value))):
+    elif is_plain_object(value) and (holds_tensors(value) or (empty and not callable(value))):
         register_pytree_node(type(value))
         register_objects_in(value, empty=empty)
 
 
-def _is_object(value: Any) -> bool:
+def is_plain_object(value: Any) -> bool:
     """Whether a value is known by its attributes alone."""
     return hasattr(value, "__dict__") and not isinstance(value, type | enum.Enum)
 
@@ -134,8 +134,8 @@ def copy_tensors(source: Any, target: Any) -> None:
 
 
 def holds_tensors(value: Any, depth: int = 0) -> bool:
-    """Whether there is a tensor anywhere inside, or a part of a cache that may come to hold one."""
-    if isinstance(value, torch.Tensor):
+    """Whether there is a tensor or a symbolic number anywhere inside, or a part of a cache that may come to hold one."""
+    if isinstance(value, torch.Tensor | torch.SymInt):
         return True
     if depth > 6 or isinstance(value, (*PLAIN, type)):
         return False
@@ -165,7 +165,7 @@ def vars_of(value: Any) -> dict[str, Any]:
 
 def _parts(value: Any) -> tuple[list[str], list[Any], str]:
     kind: Any = type(value)
-    derived = _derived(kind)
+    derived = computed_attributes(kind)
     names, children, attributes = [], [], {}
     for name, item in vars(value).items():
         if name in derived:
@@ -207,7 +207,7 @@ def build(cls: type, children: Mapping[str, Any], attributes: Mapping[str, Json]
 
 
 def _derive(value: Any) -> None:
-    """Set again what `_derived` left out."""
+    """Set again what `computed_attributes` left out."""
     from transformers import cache_utils
 
     attributes = vars(value)

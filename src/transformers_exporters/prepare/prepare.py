@@ -11,6 +11,7 @@ import torch.utils._pytree as pytree
 
 from ..errors import InputError
 from .axes import name_axes
+from .counters import counters_as_tensors
 from .fixed_images import fixed_images
 from .record import Prepared
 from .sizes import choose_sizes
@@ -39,13 +40,23 @@ def prepare(
     kwargs = {
         key: copy.deepcopy(_plain(value), _detached(value, {})) for key, value in inputs.items() if value is not None
     }
+    numbers, counters = counters_as_tensors(model, kwargs)
     axes, original = name_axes(kwargs), kwargs
     if resize_axes:
         # A model that keeps what it computed for the last size would compare with a trial's.
         with untouched(model), kept_weights(model):
             kwargs = choose_sizes(model, kwargs, axes, static)
             static |= fixed_images(model, original, kwargs, axes)
-    return Prepared(name=name, model=model, inputs=kwargs, axes=axes, original=original, static=static)
+    return Prepared(
+        name=name,
+        model=model,
+        inputs=kwargs,
+        axes=axes,
+        original=original,
+        static=static,
+        numbers=numbers,
+        counters=counters,
+    )
 
 
 def _detached(value: Any, memo: dict[int, Any]) -> dict[int, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from .axes import AxisNames
+from .counters import Counters
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Prepared:
         axes: Axis names of every tensor leaf, by leaf path.
         original: The inputs at the caller's own sizes.
         static: Axis names that stay at the traced size (the query axis of a one-token decode step).
+        numbers: The whole numbers that forward reads from objects among the inputs, by path: constants of the graph.
+        counters: The attributes of such objects that forward changes; they are tensors in `inputs` and `original`.
     """
 
     name: str
@@ -49,3 +52,5 @@ class Prepared:
     axes: Mapping[str, AxisNames]
     original: Mapping[str, Any]
     static: frozenset[str] = frozenset()
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    counters: Counters = frozenset()

@@ -7,10 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..artifact.manifest import Manifest
-from ..artifact.spec import ComponentSpec
+from ..artifact.spec import ComponentSpec, TensorSpec
 from ..artifact.store import open_artifact
-from ..artifact.structure import flatten_kwargs, rebuild
+from ..artifact.structure import flatten_kwargs, get_child, rebuild
 from ..doors import find_backend
 from ..errors import ArtifactError, InputError
 from .assumed import check_assumed
@@ -130,9 +132,31 @@ def flatten_feeds(spec: ComponentSpec, kwargs: Mapping[str, Any]) -> dict[str, A
         path, baked, given = flat.mismatched[0]
         shown = f"a {type(given).__name__}" if hasattr(given, "shape") else repr(given)
         raise InputError(f"{path} was exported as {baked!r} and cannot be {shown} now; leave it out or export again.")
-    feeds |= {spec.inputs[i].name: value for i, value in flat.leaves.items()}
+    check_numbers(spec, nested)
+    feeds |= {spec.inputs[i].name: _array(spec.inputs[i], value) for i, value in flat.leaves.items()}
     # Unexpected ones are fed too: the check of the feeds names them, with the closest name that exists.
     return feeds | dict.fromkeys(flat.unexpected)
+
+
+def check_numbers(spec: ComponentSpec, kwargs: Mapping[str, Any]) -> None:
+    """Raise `InputError` if an object has another whole number than the one that is built into the graph."""
+    for path, baked in spec.options.get("numbers", {}).items():
+        value: Any = kwargs
+        try:
+            for key in path.split("."):
+                value = get_child(value, key)
+        except KeyError:
+            continue
+        if isinstance(value, int) and value != baked:
+            raise InputError(
+                f"{path} is {value}, and {baked} is built into the graph; export again with an input that has {value}, or "
+                "let the model keep the number in a tensor."
+            )
+
+
+def _array(tensor: TensorSpec, value: Any) -> Any:
+    """A plain number, given for a tensor without axes, as an array."""
+    return np.asarray(value, tensor.dtype) if tensor.shape == () and type(value) is int else value
 
 
 def rebuild_outputs(spec: ComponentSpec, outputs: Mapping[str, Any]) -> Any:

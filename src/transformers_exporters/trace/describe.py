@@ -54,6 +54,7 @@ def describe(
         input_structure=structure_of(call.in_spec.children()[1], in_leaves),
         output_structure=structure_of(call.out_spec, out_leaves),
         state=state_pairs([n for n, *_ in in_tensors], [n for n, *_ in out_tensors]),
+        options={"numbers": dict(prepared.numbers)} if prepared.numbers else {},
         constants={p: leaf[0] for p, leaf in zip(in_paths, in_leaves, strict=True) if isinstance(leaf, tuple)},
     )
     samples = {

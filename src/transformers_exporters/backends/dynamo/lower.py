@@ -36,7 +36,11 @@ _TRACES = ("stack_trace", "nn_module_stack", "torch_fn", "source_fn_stack")
 def lower(traced: Traced, config: DynamoConfig) -> Lowered:
     """Hand the program on: weights of a checkpoint are mapped from its file already."""
     program = with_lighter_steps(with_fast_products(traced.program))
-    options = {**traced.spec.options, "aot_compile": config.aot_compile, **({"quantized_ops": True} if has_quantized_ops(program) else {})}
+    options = {
+        **traced.spec.options,
+        "aot_compile": config.aot_compile,
+        **({"quantized_ops": True} if has_quantized_ops(program) else {}),
+    }
     return Lowered(spec=dataclasses.replace(traced.spec, options=options), program=program, weights=traced.weights)
 
 

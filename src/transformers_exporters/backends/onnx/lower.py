@@ -60,7 +60,8 @@ def lower(traced: Traced, config: OnnxConfig) -> Lowered:
             program.model.graph.initializers[name].const_value = None  # built on `meta`: shapes only
     _drop_traces(program.model)
     _say_missing_kernels(traced.spec)
-    spec = dataclasses.replace(traced.spec, options={"in_place": list(prove_in_place(program.model, traced.spec))})
+    options = {**traced.spec.options, "in_place": list(prove_in_place(program.model, traced.spec))}
+    spec = dataclasses.replace(traced.spec, options=options)
     return Lowered(
         spec=spec,
         program=program,
