@@ -43,6 +43,15 @@ def splits(x: torch.Tensor) -> Any:
     return a, b, c, d, e, *x.unbind(-1)[:2]
 
 
+def steps(x: torch.Tensor) -> Any:
+    """Slices with steps, and what is made in their shapes."""
+    y = x.clone()
+    y[:, ::2] *= 2
+    y[:, 1::3] = 1.0
+    length = x.shape[1]
+    return y, torch.ones_like(x[:, ::2]), torch.ones_like(x[:, 1:length:3]), x[:, :-1], x[:, -2:]
+
+
 def casts(x: torch.Tensor) -> Any:
     return (x * 3).to(torch.int64), (x > 0).to(torch.float32), (x * 0.4).to(torch.bool), x.to(torch.float16)
 
@@ -153,6 +162,7 @@ CASES = [
     fourier,
     rotary,
     splits,
+    steps,
     casts,
     joins,
     pads,
