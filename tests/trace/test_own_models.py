@@ -39,3 +39,14 @@ def test_sizes_in_the_code_of_a_package_of_ones_own(tmp_path: Path, monkeypatch:
         torch.testing.assert_close(loaded(values=values), model(values))
     layers = sys.modules["my_package_of_models.layers"]
     assert "int" not in vars(layers)
+
+
+class Counted(torch.nn.Module):
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        counts = (values > 0).sum(0).cpu().numpy()
+        return values * int(counts.max())
+
+
+def test_code_that_leaves_torch_is_named_with_its_line() -> None:
+    with pytest.raises(te.TraceError, match=r"for NumPy \(at .*counts = .*\).*torch's functions"):
+        te.DynamoExporter().export(Counted(), {"values": torch.randn(3, 8)}, te.DynamoConfig(dynamic=True))

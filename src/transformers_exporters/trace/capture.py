@@ -176,6 +176,11 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[Expo
             logger.debug("%s: the sample's values did not help: %s", prepared.name, error)
         finally:
             put_back(written)
+    if ".numpy()" in str(failure):
+        raise TraceError(
+            f"{prepared.name!r} leaves torch for NumPy (at {model_line(failure)}), which no graph can hold: write that with "
+            "torch's functions; a loop over experts runs over all of them, each with the tokens of `torch.where(mask[expert])`."
+        ) from failure
     raise TraceError(
         f"torch.export could not trace {prepared.name!r}: {first_line(failure)} (at {model_line(failure)})."
     ) from failure
