@@ -345,3 +345,13 @@ def test_without_onnxruntime_the_extra_is_named(tmp_path: Path, monkeypatch: pyt
 
 def test_the_door_leads_here() -> None:
     assert find_backend("onnx").load("open") is open_session
+
+
+def test_what_the_engine_refuses_is_an_input_error(tmp_path: Path) -> None:
+    table = helper.make_tensor("table", TensorProto.FLOAT, [4, 2], [0.0] * 8)
+    ids, rows = ("x", TensorProto.INT64, ["n"]), ("y", TensorProto.FLOAT, ["n", 2])
+    save(tmp_path, [helper.make_node("Gather", ["table", "x"], ["y"])], [ids], [rows], [table])
+    tensors = TensorSpec("x", "x", "int64", ("n",)), TensorSpec("y", "y", "float32", ("n", 2))
+    session = open_session(tmp_path, ComponentSpec("model", tensors[:1], tensors[1:], files=("model.onnx",)))
+    with pytest.raises(InputError, match="ONNX Runtime cannot run 'model' on these inputs: indices element out of data"):
+        session.run({"x": np.array([9])})

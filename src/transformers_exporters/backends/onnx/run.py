@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +122,14 @@ class OnnxSession:
 
         Returns:
             numpy arrays by output name, on ONNX Runtime's memory, which lives as long as they do.
+
+        Raises:
+            InputError: If ONNX Runtime cannot compute the graph on them, such as a token beyond the vocabulary.
         """
         arrays = {name: readable_array(array) for name, array in feeds.items()}  # hold the memory during the run
         values = {self._inputs[name].port: self._value(name, array) for name, array in arrays.items()}
-        outputs = self.engine.run_with_ort_values([tensor.port for tensor in self.spec.outputs], values)
+        with self._refused():
+            outputs = self.engine.run_with_ort_values([tensor.port for tensor in self.spec.outputs], values)
         return {tensor.name: array_of(value) for tensor, value in zip(self.spec.outputs, outputs, strict=True)}
 
     def run_bound(self, feeds: Mapping[str, Any], buffers: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,12 +162,21 @@ class OnnxSession:
             if tensor.name not in bound.in_place:
                 # Anew each time: a binding hands out the memory of its last run otherwise.
                 binding.bind_output(tensor.port, "cpu")
-        self.engine.run_with_iobinding(binding)
+        with self._refused():
+            self.engine.run_with_iobinding(binding)
         results = dict(zip((tensor.name for tensor in self.spec.outputs), binding.get_outputs(), strict=True))
         for name, buffer in bound.copied.items():
             buffer.overwrite(array_of(results[name]))
         state = {name: buffer.owner for name, buffer in (bound.in_place | bound.copied).items()}
         return {name: state[name] if name in state else array_of(value) for name, value in results.items()}
+
+    @contextmanager
+    def _refused(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # every class of ONNX Runtime's is one of its own, right below `Exception`
+            said = str(error).rpartition("Status Message: ")[2].strip()
+            raise InputError(f"ONNX Runtime cannot run {self.spec.name!r} on these inputs: {said}") from error
 
     def _value(self, name: str, array: Any) -> Any:
         return self._to_value(array, ELEMENT_TYPES[self._inputs[name].dtype])
