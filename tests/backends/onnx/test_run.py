@@ -353,5 +353,7 @@ def test_what_the_engine_refuses_is_an_input_error(tmp_path: Path) -> None:
     save(tmp_path, [helper.make_node("Gather", ["table", "x"], ["y"])], [ids], [rows], [table])
     tensors = TensorSpec("x", "x", "int64", ("n",)), TensorSpec("y", "y", "float32", ("n", 2))
     session = open_session(tmp_path, ComponentSpec("model", tensors[:1], tensors[1:], files=("model.onnx",)))
-    with pytest.raises(InputError, match="ONNX Runtime cannot run 'model' on these inputs: indices element out of data"):
+    with pytest.raises(
+        InputError, match="ONNX Runtime cannot run 'model' on these inputs: indices element out of data"
+    ):
         session.run({"x": np.array([9])})
