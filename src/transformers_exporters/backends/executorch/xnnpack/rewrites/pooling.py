@@ -46,8 +46,9 @@ def _covers_all(node: Node) -> bool:
 
     ExecuTorch's kernel walks the whole window, in and out of the input: minutes for one picture.
     """
-    source, window, stride, padding, ceil_mode, _, divisor = [*node.args, *_AVG_POOL_DEFAULTS[len(node.args) :]]
-    if not isinstance(source, Node) or divisor is not None or any(_pair(padding or 0)):
+    given: list[Any] = [*node.args, *_AVG_POOL_DEFAULTS[len(node.args) :]]
+    source, window, stride, padding, ceil_mode, _, divisor = given
+    if divisor is not None or any(_pair(padding or 0)):
         return False
     if not ceil_mode or _pair(stride or window) != _pair(window):
         return False
