@@ -38,6 +38,20 @@ def _number(value: Any) -> Output:
     return ops.reshape(cast(value, Type.i64), constant([1], Type.i64), False).output(0)
 
 
+def _reshape(call: Call) -> Output:
+    """With the size that `-1` stands for, where the trace knows it: OpenVINO finds only that it is at least one.
+
+    A product with that axis would come out of the saved file with one column (GLM-5-Next's streams).
+    """
+    sizes = list(call["shape"])
+    for axis, size in enumerate(sizes):
+        if isinstance(size, int) and size == -1 and isinstance(call.result.shape[axis], int):
+            sizes[axis] = call.result.shape[axis]
+    if all(isinstance(size, int) for size in sizes):
+        return ops.reshape(call["self"], constant(sizes, Type.i64), False).output(0)
+    return ops.reshape(call["self"], _joined([_number(size) for size in sizes]), False).output(0)
+
+
 def _unflatten(call: Call) -> Output:
     value, rank = call["self"], call.traced("self").dim()
     axis = call["dim"] % rank
@@ -51,6 +65,8 @@ def _like(call: Call) -> Output:
 
 TRANSLATIONS = {
     "aten.flatten.using_ints": _flatten,
+    "aten.reshape.default": _reshape,
+    "aten.view.default": _reshape,
     "aten.unflatten.int": _unflatten,
     "aten.view_as.default": _like,
     "aten.reshape_as.default": _like,
