@@ -21,7 +21,7 @@ def inputs(height: int, width: int) -> dict[str, torch.Tensor]:
     return {"x": torch.ones(2, 3), "size": torch.tensor([height, width])}
 
 
-@pytest.mark.xfail(strict=True, reason="the assertion asks the graph for a number")
+@pytest.mark.xfail(strict=False, reason="the assertion asks the graph for a number, where no other patch has taken the quotient")
 def test_needed(runs_like):
     with answered_from_sample("model"):
         runs_like(Fitting(), inputs(8, 20), [inputs(4, 21)], without=[ID])
