@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import math
+import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import torch
@@ -35,10 +37,16 @@ class _Math(ModuleType):
         return getattr(math, name)
 
 
+def _made_whole(frame: FrameType) -> bool:
+    """Whether the caller's line makes a whole number of the result, a count that the graph could not guard: Autoformer's lags."""
+    return "int(" in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+
+
 def _where_symbolic(original: Callable[..., Any], computed: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def function(number: Any, *args: Any) -> Any:
-        return computed(number, *args) if isinstance(number, SymInt | SymFloat) else original(number, *args)
+        open_size = isinstance(number, SymInt | SymFloat) and not _made_whole(sys._getframe(1))
+        return computed(number, *args) if open_size else original(number, *args)
 
     return function
 
