@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -64,18 +64,11 @@ def numbers_as_tensors(value: Any, paths: Collection[str] | None = None) -> None
 @contextlib.contextmanager
 def never_in_place(counters: Counters) -> Iterator[None]:
     """While held, who reads a counter gets a copy: `seen += 1` leaves what was read before as it was, as with a number."""
-    with contextlib.ExitStack() as restored:
-        classes: set[Any] = {cls for cls, _ in counters}
-        for cls in classes:
-            names = {name for owner, name in counters if owner is cls}
-            original = cls.__getattribute__
 
-            def copying(self: Any, name: str, original: Any = original, names: Any = names) -> Any:
-                value = original(self, name)
-                return value.clone() if name in names and isinstance(value, torch.Tensor) else value
+    def copied(owner: Any, name: str, value: Any) -> Any:
+        return value.clone() if (type(owner), name) in counters and isinstance(value, torch.Tensor) else value
 
-            restored.callback(_restore, cls, vars(cls).get("__getattribute__"))
-            cls.__getattribute__ = copying
+    with _watched({cls for cls, _ in counters}, copied):
         yield
 
 
@@ -121,19 +114,29 @@ def _reads(kwargs: Mapping[str, Any]) -> Iterator[set[str]]:
     """While held, note which attributes of the objects are read, by path."""
     paths = {id(owner): path for path, owner in _objects(kwargs)}
     read: set[str] = set()
+
+    def noted(owner: Any, name: str, value: Any) -> Any:
+        if id(owner) in paths:
+            read.add(f"{paths[id(owner)]}.{name}")
+        return value
+
+    with _watched({type(owner) for _, owner in _objects(kwargs)}, noted):
+        yield read
+
+
+@contextlib.contextmanager
+def _watched(classes: Collection[Any], seen: Callable[[Any, str, Any], Any]) -> Iterator[None]:
+    """While held, who reads an attribute of an object of these classes gets `seen(object, name, value)`."""
     with contextlib.ExitStack() as restored:
-        classes: set[Any] = {type(owner) for _, owner in _objects(kwargs)}
         for cls in classes:
             original = cls.__getattribute__
 
-            def noting(self: Any, name: str, original: Any = original) -> Any:
-                if id(self) in paths:
-                    read.add(f"{paths[id(self)]}.{name}")
-                return original(self, name)
+            def read(self: Any, name: str, original: Any = original) -> Any:
+                return seen(self, name, original(self, name))
 
             restored.callback(_restore, cls, vars(cls).get("__getattribute__"))
-            cls.__getattribute__ = noting
-        yield read
+            cls.__getattribute__ = read
+        yield
 
 
 def _restore(cls: Any, own: Any) -> None:

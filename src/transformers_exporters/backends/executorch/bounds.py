@@ -91,10 +91,11 @@ def choose_bounds(
         if limit is not None and (explicit or limit <= bound):
             bound = limit
         bounds[symbol] = bound
+        kept = explicit and limit == bound
         for floor, row in zip(floors, FLOORS, strict=True):
             least = max(_default(name, *row), traced if name.startswith(EXTENTS) else ROOM * traced)
-            floor[symbol] = bound if explicit and limit == bound else min(least, bound)
-        as_traced[symbol] = bound if explicit and limit == bound else min(traced, bound)
+            floor[symbol] = bound if kept else min(least, bound)
+        as_traced[symbol] = bound if kept else min(traced, bound)
     counts = counts_of(program)
     memory = Memory(program, counts)
     for floor, allowed in [*((floor, MOST_MEMORY) for floor in floors), (as_traced, MOST_USABLE)]:

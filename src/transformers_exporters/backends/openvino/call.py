@@ -85,6 +85,20 @@ def cast(value: Output, kind: Type) -> Output:
     return value if value.get_element_type() == kind else ops.convert(value, kind).output(0)
 
 
+def number(value: Any) -> Output:
+    """A number, or an output of one element, as int64 [1]."""
+    if not isinstance(value, Output):
+        return constant([int(value)], Type.i64)
+    return ops.reshape(cast(value, Type.i64), constant([1], Type.i64), False).output(0)
+
+
+def numbers(values: Sequence[Any]) -> Output:
+    """Numbers and outputs of one element as int64 [n]."""
+    if not any(isinstance(value, Output) for value in values):
+        return constant([int(value) for value in values], Type.i64)
+    return number(values[0]) if len(values) == 1 else ops.concat([number(v) for v in values], 0).output(0)
+
+
 def shape_of(value: Output) -> Output:
     """int64 [rank]."""
     return ops.shape_of(value, Type.i64).output(0)

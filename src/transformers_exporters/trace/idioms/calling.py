@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any
 import torch
 
 _OURS = __package__.partition(".")[0]
-#: Where torch's files and those of this package begin, and what is made of a string.
-_OTHERS = (str(Path(torch.__file__).parent), str(Path(__file__).parents[2]), "<")
+#: Where torch's files and those of this package begin (not `torchvision`), and what is made of a string.
+_OTHERS = (*(f"{place}{os.sep}" for place in (Path(torch.__file__).parent, Path(__file__).parents[2])), "<")
 #: Lines of a statement that are read at most.
 _LONGEST = 12
 

@@ -7,20 +7,9 @@ from typing import Any
 from openvino import Output, Type
 from openvino import opset15 as ops
 
-from ..call import Call, cast, constant
+from ..call import Call, cast, constant, numbers
 
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
-
-
-def _widths(values: list[Any]) -> Output:
-    """int64 [n]."""
-    parts = [
-        ops.reshape(cast(v, Type.i64), constant([1], Type.i64), False).output(0)
-        if isinstance(v, Output)
-        else constant([v], Type.i64)
-        for v in values
-    ]
-    return ops.concat(parts, 0).output(0) if len(parts) > 1 else parts[0]
 
 
 def _padded(call: Call, mode: str, fill: Any) -> Output:
@@ -36,7 +25,7 @@ def _padded(call: Call, mode: str, fill: Any) -> Output:
     value = None
     if mode == "constant":
         value = cast(fill, carrier) if isinstance(fill, Output) else constant(fill or 0, carrier)
-    made = ops.pad(cast(data, carrier), _widths(before), _widths(after), mode, value).output(0)
+    made = ops.pad(cast(data, carrier), numbers(before), numbers(after), mode, value).output(0)
     return cast(made, kind)
 
 

@@ -7,16 +7,16 @@ import math
 from openvino import Output, Type
 from openvino import opset15 as ops
 
-from ..call import Call, Translation, cast, constant, shape_of
+from ..call import Call, Translation, cast, constant, numbers, shape_of
 
 
 def _uniform(call: Call) -> Output:
-    return cast(_drawn(call, _sizes(call)), call.result_type)
+    return cast(_drawn(call, numbers(call["size"])), call.result_type)
 
 
 def _normal(call: Call) -> Output:
     """Normal numbers by the transform of Box and Muller: a length and an angle. The engine has uniform ones only."""
-    sizes = _sizes(call)
+    sizes = numbers(call["size"])
     chance = ops.maximum(_drawn(call, sizes), constant(2.0**-24, Type.f32))  # no logarithm of 0
     length = ops.sqrt(ops.multiply(constant(-2.0, Type.f32), ops.log(chance)))
     angle = ops.multiply(constant(2 * math.pi, Type.f32), _drawn(call, sizes, second=True))
@@ -42,17 +42,6 @@ def _drawn(call: Call, sizes: Output, second: bool = False) -> Output:
     place = 2 * [*call.node.graph.nodes].index(call.node) + second
     start = constant(place * 2.0**-126, Type.f32)
     return ops.abs(ops.random_uniform(sizes, start, constant(1.0, Type.f32), "f32")).output(0)
-
-
-def _sizes(call: Call) -> Output:
-    """The argument `size`, whose items are numbers or outputs, as int64 [rank]."""
-    items = [
-        ops.reshape(cast(item, Type.i64), constant([1], Type.i64), False).output(0)
-        if isinstance(item, Output)
-        else constant([int(item)], Type.i64)
-        for item in call["size"]
-    ]
-    return ops.concat(items, 0).output(0) if items else constant([], Type.i64)
 
 
 TRANSLATIONS: dict[str, Translation] = {

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from openvino import Output, Type
 from openvino import opset15 as ops
 
-from ..call import Call, cast, constant, shape_of
+from ..call import Call, constant, numbers, shape_of
 
 
 def _axes(value: Output, first: int, last: int) -> list[Output]:
@@ -31,13 +29,6 @@ def _flatten(call: Call) -> Output:
     return ops.reshape(value, shape, False).output(0)
 
 
-def _number(value: Any) -> Output:
-    """int64 [1]."""
-    if not isinstance(value, Output):
-        return constant([value], Type.i64)
-    return ops.reshape(cast(value, Type.i64), constant([1], Type.i64), False).output(0)
-
-
 def _reshape(call: Call) -> Output:
     """With the size that `-1` stands for, where the trace knows it: OpenVINO finds only that it is at least one.
 
@@ -47,16 +38,15 @@ def _reshape(call: Call) -> Output:
     for axis, size in enumerate(sizes):
         if isinstance(size, int) and size == -1 and isinstance(call.result.shape[axis], int):
             sizes[axis] = call.result.shape[axis]
-    if all(isinstance(size, int) for size in sizes):
-        return ops.reshape(call["self"], constant(sizes, Type.i64), False).output(0)
-    return ops.reshape(call["self"], _joined([_number(size) for size in sizes]), False).output(0)
+    return ops.reshape(call["self"], numbers(sizes), False).output(0)
 
 
 def _unflatten(call: Call) -> Output:
     value, rank = call["self"], call.traced("self").dim()
     axis = call["dim"] % rank
-    sizes = [_number(size) for size in call["sizes"]]
-    return ops.reshape(value, _joined([*_axes(value, 0, axis), *sizes, *_axes(value, axis + 1, rank)]), False).output(0)
+    return ops.reshape(
+        value, _joined([*_axes(value, 0, axis), numbers(call["sizes"]), *_axes(value, axis + 1, rank)]), False
+    ).output(0)
 
 
 def _like(call: Call) -> Output:

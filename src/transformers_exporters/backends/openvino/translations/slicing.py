@@ -5,7 +5,7 @@ from __future__ import annotations
 from openvino import Output, Type
 from openvino import opset15 as ops
 
-from ..call import Call, cast, constant, shape_of
+from ..call import Call, cast, constant, number, shape_of
 
 _END = 2**63 - 1
 
@@ -25,17 +25,10 @@ def _sliced(call: Call, data: Output, axis: int) -> Output:
     start = call["start"] if call["start"] is not None else 0
     end = call["end"] if call["end"] is not None else _END
     if not (isinstance(start, int) and start == 0 and isinstance(end, int) and end == _END) or call["step"] == 1:
-        data = ops.slice(data, _bound(start), _bound(end), one, axes).output(0)
+        data = ops.slice(data, number(start), number(end), one, axes).output(0)
     if call["step"] != 1:
-        data = ops.slice(data, _bound(0), _bound(_END - 1), _bound(call["step"]), axes).output(0)
+        data = ops.slice(data, number(0), number(_END - 1), number(call["step"]), axes).output(0)
     return data
-
-
-def _bound(value: Output | int) -> Output:
-    """int64 [1]."""
-    if isinstance(value, int):
-        return constant([value], Type.i64)
-    return ops.reshape(cast(value, Type.i64), constant([1], Type.i64), False).output(0)
 
 
 def _slice_scatter(call: Call) -> Output:

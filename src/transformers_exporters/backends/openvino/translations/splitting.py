@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from openvino import Output, Type
 from openvino import opset15 as ops
 
-from ..call import Call, constant
+from ..call import Call, constant, number, numbers
 
 
 def _axis(call: Call) -> int:
@@ -37,23 +37,18 @@ def _dynamic_pieces(call: Call, value: Output, axis: int, count: int) -> Sequenc
         else None
     )
     if isinstance(given, list):
-        lengths = [ops.reshape(_number(item), constant([1], Type.i64), False).output(0) for item in given]
-        return ops.variadic_split(value, constant(axis, Type.i64), ops.concat(lengths, 0)).outputs()
+        return ops.variadic_split(value, constant(axis, Type.i64), numbers(given)).outputs()
     if given is None:  # chunk: as many elements a piece as the first one has
         length = ops.gather(ops.shape_of(value, Type.i64), constant(axis, Type.i64), constant(0, Type.i64)).output(0)
         total = ops.add(length, constant(count - 1, Type.i64)).output(0)
         given = ops.divide(total, constant(count, Type.i64)).output(0)
-    step = ops.reshape(_number(given), constant([1], Type.i64), False).output(0)
+    step = number(given)
     pieces = []
     for i in range(count):
         start = ops.multiply(step, constant([i], Type.i64)).output(0)
         stop = ops.multiply(step, constant([i + 1], Type.i64)).output(0)
         pieces.append(ops.slice(value, start, stop, constant([1], Type.i64), constant([axis], Type.i64)).output(0))
     return pieces
-
-
-def _number(value: Output | int) -> Output:
-    return value if isinstance(value, Output) else constant(value, Type.i64)
 
 
 def _unbind(call: Call) -> Sequence[Output]:

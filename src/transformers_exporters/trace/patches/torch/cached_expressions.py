@@ -25,7 +25,7 @@ def looked_up(original: Any) -> Any:
 
 WORKAROUND = Workaround(
     reason="Each use of a size walks through its whole expression to see whether it is a number, before the expression that "
-    "torch has cached is returned (torch 2.13; DAB-DETR: 12.1 s against 9.2 s).",
+    "torch has cached is returned (torch 2.13).",
     upstream="none: no issue is known to us; `SymNode.expr` of torch/fx/experimental/sym_node.py",
     targets=("torch.fx.experimental.sym_node:SymNode.expr",),
     apply=looked_up,

@@ -48,9 +48,7 @@ def _covers_all(node: Node) -> bool:
     """
     given: list[Any] = [*node.args, *_AVG_POOL_DEFAULTS[len(node.args) :]]
     source, window, stride, padding, ceil_mode, _, divisor = given
-    if divisor is not None or any(_pair(padding or 0)):
-        return False
-    if not ceil_mode or _pair(stride or window) != _pair(window):
+    if divisor is not None or any(_pair(padding or 0)) or not ceil_mode or _pair(stride or window) != _pair(window):
         return False
     sizes = [upper_bound(size) for size in source.meta["val"].shape[-2:]]
     return all(size is not None and size <= side for size, side in zip(sizes, _pair(window), strict=True))
