@@ -56,7 +56,7 @@ def test_it_computes_what_run_decompositions_computes() -> None:
     assert not ops(ours) - ops(theirs) - {_aten.view.default}
     ours.validate()
     for shape in ((2, 5, 8), (3, 9, 8)):
-        x = torch.randn(shape, dtype=torch.float64)  # in float32, what is left is the order of the sums on this processor
+        x = torch.randn(shape, dtype=torch.float64)  # float32 shows the order of sums
         for got, expected in zip(ours.module()(x), module(x), strict=True):
             torch.testing.assert_close(got, expected, atol=1e-6, rtol=0)
 
