@@ -36,6 +36,7 @@ from torch.export import ExportedProgram
 
 from .borders import order_input_specs
 from .decompose import decompose
+from .layout import as_row_major
 from .meta_keys import makes_sizes, meta_key, size_key
 
 _aten = torch.ops.aten
@@ -47,8 +48,17 @@ class _UnsafeViews(ExportPass):
         return super().call_operator(_aten.view.default if op is _aten._unsafe_view.default else op, args, kwargs, meta)
 
 
+class _NoFormats(ExportPass):
+    def call_operator(self, op: Any, args: Any, kwargs: Any, meta: Any) -> Any:
+        """Nobody asks for another memory format than row-major, as the decomposition of bicubic resizing does."""
+        if kwargs.get("memory_format") not in (None, torch.preserve_format):
+            kwargs = {**kwargs, "memory_format": torch.contiguous_format}
+        return super().call_operator(op, args, kwargs, meta)
+
+
 class _ToEdge(
     _UnsafeViews,
+    _NoFormats,
     NormalizeTransposePass,
     ReplaceBrokenOpsWithFunctionalOpsPass,
     ScalarToTensorPass,
@@ -90,6 +100,10 @@ class _Remembering(torch.fx.Interpreter):
                     self._views.setdefault(_view_key(_COPIES[node.target], *values[0]), node.meta["val"].shape)
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """What the call gives, in row-major memory: kernels read and write what the plan says, and XNNPACK nothing else."""
+        return pytree.tree_map_only(torch.Tensor, as_row_major, self._value(target, args, kwargs))
+
+    def _value(self, target: Any, args: Any, kwargs: Any) -> Any:
         """A fake value says nothing but shape and dtype, so equal calls may share theirs, unless a size is new."""
         op = target._op if isinstance(target, EdgeOpOverload) else target
         if not _has_lasting_value(op):

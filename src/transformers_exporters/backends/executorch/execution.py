@@ -77,7 +77,7 @@ class _KnownSpecs(SpecPropPass):  # executorch is untyped
 
 
 class _RowMajorAlready(LegalizePortableDimOrderPass):
-    """Looks before it walks: we keep memory row-major (`fixes/channels_last`), so there is hardly ever a copy to insert."""
+    """Looks before it walks: `edge` keeps memory row-major, so there is hardly ever a copy to insert."""
 
     def __call__(self, graph_module: GraphModule) -> PassResult:
         """Insert copies where a kernel needs row-major memory and does not get it."""

@@ -24,6 +24,11 @@ def is_row_major(value: torch.Tensor) -> bool:
     return all(left >= right for left, right in pairwise(strides))
 
 
+def as_row_major(value: torch.Tensor) -> torch.Tensor:
+    """The traced tensor itself if it is row-major, or one like it that is."""
+    return value if is_row_major(value) else value.new_empty(value.shape)
+
+
 def is_never_empty(value: torch.Tensor) -> bool:
     """Whether no size can be 0. Only a size that is data can: the others count as traced."""
     for size in value.shape:

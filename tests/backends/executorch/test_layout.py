@@ -1,0 +1,40 @@
+"""Tensors that are not row-major in eager's graph: every one of a program is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+
+class Positions(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.table = torch.nn.Parameter(torch.randn(1, 3, 3, 5))
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """image [b, 1, h, w]: DINOv2's position table, resized to the image's grid."""
+        size = image.shape[-2:]
+        table = F.interpolate(self.table.permute(0, 3, 1, 2), size=size, mode="bicubic", align_corners=False)
+        return table.permute(0, 2, 3, 1) * 2.0
+
+
+def test_a_table_resized_in_channels_last(export: Any) -> None:
+    exported = export(Positions(), {"image": torch.randn(2, 1, 7, 9)})
+    for size in ((7, 9), (3, 3), (12, 20)):
+        assert exported.error(image=torch.randn(2, 1, *size)) < 1e-4
+
+
+class Windows(torch.nn.Module):
+    def forward(self, features: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """features [b, c, h, w], rows [n]: EfficientLoFTR's choice among cells that lie channels-last in memory."""
+        cells = F.unfold(features, kernel_size=3, padding=1).reshape(features.shape[0], features.shape[1], 9, -1)
+        cells = cells.permute(0, 3, 2, 1) + 1.0
+        return cells[rows.remainder(features.shape[0]), rows]
+
+
+def test_choosing_among_channels_last_rows(export: Any) -> None:
+    exported = export(Windows(), {"features": torch.randn(2, 3, 6, 7), "rows": torch.tensor([0, 3, 5])})
+    assert exported.error(features=torch.randn(3, 3, 8, 5), rows=torch.tensor([7, 2, 0, 1])) < 1e-5
