@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -38,3 +40,33 @@ class Windows(torch.nn.Module):
 def test_choosing_among_channels_last_rows(export: Any) -> None:
     exported = export(Windows(), {"features": torch.randn(2, 3, 6, 7), "rows": torch.tensor([0, 3, 5])})
     assert exported.error(features=torch.randn(3, 3, 8, 5), rows=torch.tensor([7, 2, 0, 1])) < 1e-5
+
+
+class AfterConvolution(torch.nn.Module):
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.convolution = torch.nn.Conv2d(3, 4, 3, padding=1)
+        self.function = function
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        """image [b, 3, h, w]: XNNPACK's convolution hands its result on with the channels last."""
+        return self.function(self.convolution(image))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda x: x.softmax(-1), id="softmax"),  # along the channels before, in silence
+        pytest.param(lambda x: x[:, 1:] * 2, id="channels"),
+        pytest.param(lambda x: x[:, -1:] * 2, id="last channel"),
+        pytest.param(lambda x: x @ x.transpose(-1, -2), id="product"),
+        pytest.param(lambda x: F.scaled_dot_product_attention(x, x, x), id="attention"),
+        pytest.param(lambda x: F.pixel_shuffle(x[:, :4], 2), id="pixel shuffle"),
+        pytest.param(lambda x: x.flatten(2) * 2, id="view"),
+        pytest.param(lambda x: F.layer_norm(x.permute(0, 2, 3, 1), (4,)), id="norm of channels"),
+    ],
+)
+def test_what_follows_a_convolution(export: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    exported = export(AfterConvolution(function), {"image": torch.randn(2, 3, 6, 6)}, dynamic=False)
+    assert exported.error(image=torch.randn(2, 3, 6, 6)) < 1e-5

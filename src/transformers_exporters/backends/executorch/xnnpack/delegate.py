@@ -43,6 +43,7 @@ from executorch.backends.xnnpack.xnnpack_preprocess import (
 from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.backend.backend_details import BackendDetails, CompileSpec, PreprocessResult
 from executorch.exir.delegate import executorch_call_delegate
+from executorch.exir.dialects._ops import ops
 from torch.export import ExportedProgram
 
 from ..weight_bytes import weight_bytes
@@ -50,6 +51,22 @@ from .operators import own_visitors
 
 #: The name under which the runtime finds XNNPACK.
 RUNTIME_ID = XnnpackBackend.__name__
+
+
+class _ChannelsLast(ChannelsLastTaggedReshapePass):  # executorch is untyped
+    """Channels-last memory between convolutions, and row-major in front of what works along the last axes.
+
+    executorch's own pass lets softmax run along the channels that are last in memory (1.5.1).
+    """
+
+    memory_sensitive_ops_nchw = frozenset(
+        {
+            *ChannelsLastTaggedReshapePass.memory_sensitive_ops_nchw,
+            ops.edge.aten._softmax.default,
+            ops.edge.transformers_exporters.batched_matmul.default,
+        }
+    )
+
 
 # A pass and the operators without which it changes nothing, in the order in which executorch runs them. What is not in
 # this list either never applies to a graph that we lower (the patterns of bilinear upsampling and attention are kept
@@ -65,7 +82,7 @@ _PASSES: tuple[tuple[Any, frozenset[str]], ...] = (
     (Conv1dUnsqueezePass, frozenset({"convolution"})),
     (PReLUReshapePass, frozenset({"prelu"})),
     (
-        ChannelsLastTaggedReshapePass,
+        _ChannelsLast,
         frozenset({"convolution", "avg_pool2d", "max_pool2d", "max_pool2d_with_indices", "mean", "prelu"}),
     ),
     (RemoveRedundantCopyPass, frozenset({"convolution"})),

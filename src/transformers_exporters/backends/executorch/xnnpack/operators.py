@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from executorch.backends.xnnpack._passes.channels_last_tagged_reshape_pass import ChannelsLastTaggedReshapePass
 from executorch.backends.xnnpack._passes.fuse_activation_pass import FuseActivationPass
 from executorch.backends.xnnpack.operators.node_visitor import NodeVisitor
 from executorch.backends.xnnpack.operators.quant_params import QuantParams
@@ -16,6 +17,7 @@ from executorch.backends.xnnpack.serialization.xnnpack_graph_schema import (
     XNNStaticSlice,
     XNode,
 )
+from executorch.backends.xnnpack.utils.utils import PERM_NHWC_TO_NCHW
 from executorch.backends.xnnpack.utils.xnnpack_constants import XNN_INVALID_VALUE_ID
 from torch.export import ExportedProgram
 
@@ -73,8 +75,9 @@ class SliceVisitor(NodeVisitor):
         start = (node.args[2] if len(node.args) > 2 else 0) or 0
         width = source.meta["val"].shape[axis]
         offsets, sizes = [0] * rank, [0] * rank
-        offsets[axis] = start + width if start < 0 else start  # type: ignore[assignment]
-        sizes[axis] = node.meta["val"].shape[axis]
+        place = PERM_NHWC_TO_NCHW[axis] if ChannelsLastTaggedReshapePass.is_nhwc_node(node) else axis
+        offsets[place] = start + width if start < 0 else start  # type: ignore[assignment]
+        sizes[place] = node.meta["val"].shape[axis]
         cut = XNNStaticSlice(
             num_dims=rank,
             offsets=offsets,
