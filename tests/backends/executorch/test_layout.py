@@ -70,3 +70,22 @@ class AfterConvolution(torch.nn.Module):
 def test_what_follows_a_convolution(export: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
     exported = export(AfterConvolution(function), {"image": torch.randn(2, 3, 6, 6)}, dynamic=False)
     assert exported.error(image=torch.randn(2, 3, 6, 6)) < 1e-5
+
+
+class NormAlone(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.norm = torch.nn.BatchNorm2d(6)
+        torch.nn.init.normal_(self.norm.running_mean)  # type: ignore[arg-type]
+        torch.nn.init.uniform_(self.norm.running_var, 0.5, 2.0)  # type: ignore[arg-type]
+
+    def forward(self, spectrum: torch.Tensor) -> torch.Tensor:
+        """spectrum [b, 1, t, 6]: CLAP's norm of mel bins, a convolution of its own with no other next to it."""
+        return self.norm(spectrum.transpose(1, 3)).transpose(1, 3)
+
+
+@pytest.mark.parametrize("frames", [6, 5])  # as many as bins: the wrong numbers, in silence
+def test_a_batch_norm_without_convolutions(export: Any, frames: int) -> None:
+    exported = export(NormAlone(), {"spectrum": torch.randn(2, 1, frames, 6)}, dynamic=False)
+    assert exported.error(spectrum=torch.randn(2, 1, frames, 6)) < 1e-5

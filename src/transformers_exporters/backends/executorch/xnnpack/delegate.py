@@ -68,6 +68,9 @@ class _ChannelsLast(ChannelsLastTaggedReshapePass):  # executorch is untyped
     )
 
 
+#: What is one when `DecomposeBatchNorm` has run.
+_CONVOLUTIONS = frozenset({"convolution", "_native_batch_norm_legit_no_training"})
+
 # A pass and the operators without which it changes nothing, in the order in which executorch runs them. What is not in
 # this list either never applies to a graph that we lower (the patterns of bilinear upsampling and attention are kept
 # whole before) or only saves a copy.
@@ -83,9 +86,9 @@ _PASSES: tuple[tuple[Any, frozenset[str]], ...] = (
     (PReLUReshapePass, frozenset({"prelu"})),
     (
         _ChannelsLast,
-        frozenset({"convolution", "avg_pool2d", "max_pool2d", "max_pool2d_with_indices", "mean", "prelu"}),
+        frozenset({"avg_pool2d", "max_pool2d", "max_pool2d_with_indices", "mean", "prelu", *_CONVOLUTIONS}),
     ),
-    (RemoveRedundantCopyPass, frozenset({"convolution"})),
+    (RemoveRedundantCopyPass, _CONVOLUTIONS),
 )
 
 
