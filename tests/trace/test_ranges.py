@@ -1,4 +1,4 @@
-"""What proving ranges costs."""
+"""How far a graph is taken to reach, and what proving it costs."""
 
 import pytest
 import torch
@@ -38,3 +38,29 @@ def test_more_layers_are_no_more_trials(monkeypatch):
     """The states of all layers change together: a trial for each layer took most of a hybrid model's export."""
     few = _trials(2, monkeypatch)
     assert 0 < few == _trials(4, monkeypatch)
+
+
+class Positions(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embeddings = torch.nn.Parameter(torch.randn(1, 9, 4))
+
+    def forward(self, steps):
+        """steps float32 [b, t, 4]: a table of nine relative positions, padded for more than five steps."""
+        around = max(steps.shape[1] - 5, 0)
+        table = torch.nn.functional.pad(self.embeddings, [0, 0, around, around]) if around > 0 else self.embeddings
+        first = max(5 - steps.shape[1], 0)
+        return steps @ table[:, first : first + 2 * steps.shape[1] - 1].transpose(1, 2)
+
+
+def test_an_axis_that_no_convention_names_is_tried_too():
+    """`steps` is no input name that we know: the axis was said to have no end, and longer inputs came out cut."""
+    model = Positions().eval()
+    exported = te.DynamoExporter().export_model(
+        model, {"steps": torch.randn(2, 3, 4)}, config=te.DynamoConfig(dynamic=True)
+    )
+    for length in (1, 2, 3, 4):
+        steps = torch.randn(3, length, 4)
+        torch.testing.assert_close(exported(steps=steps), model(steps))
+    with pytest.raises(te.InputError, match="1 to 4"):
+        exported(steps=torch.randn(3, 7, 4))

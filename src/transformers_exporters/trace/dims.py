@@ -10,6 +10,7 @@ import sympy
 import torch
 import torch.utils._pytree as pytree
 from torch.export import Dim, ExportedProgram
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ..artifact.spec import AxisRange, Size
 from ..prepare.axes import AxisNames, leaf_path
@@ -126,3 +127,20 @@ def shape_env_of(program: ExportedProgram) -> Any:
                 if isinstance(size, torch.SymInt):
                     return size.node.shape_env
     return None
+
+
+def may_be_negative(size: int | torch.SymInt) -> bool:
+    """Whether a number made of sizes is negative for some of them; a size is 1 at the least.
+
+    A trace may have needed six tokens for one branch; the border still takes one where the graph computes the other, too
+    (VITS: relative positions are padded or cut).
+    """
+    if isinstance(size, int):
+        return size < 0
+    known = size.node.shape_env.var_to_range
+    at_least_one = {
+        symbol: ValueRanges(min(known[symbol].lower, sympy.Integer(1)), known[symbol].upper)
+        for symbol in size.node.expr.free_symbols
+    }
+    lower = bound_sympy(size.node.expr, at_least_one).lower
+    return not (isinstance(lower, sympy.Integer) and lower >= 0)

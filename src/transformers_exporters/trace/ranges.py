@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
+import itertools
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from ..artifact.spec import AxisRange
+from ..prepare.axes import AxisNames
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
 from ..prepare.resize import axis_size, resize
@@ -55,7 +57,7 @@ class Trial:
         if max(sizes.values()) >= _FEW_ROWS and "batch" in known and "batch" not in prepared.static:
             sizes = {"batch": max(2, known["batch"].minimum), **sizes}
         logger.debug("%s: trying %s", prepared.name, dict(sizes))
-        return self.agrees(resize(prepared.inputs, prepared.axes, _with_parts(prepared, sizes)))
+        return self.agrees(resize(prepared.inputs, self._axes, _with_parts(prepared, sizes)))
 
     def agrees(self, inputs: Mapping[str, Any]) -> bool | None:
         """The same of inputs."""
@@ -73,6 +75,16 @@ class Trial:
             logger.debug("%s: the program fails: %s", self.prepared.name, error)
             return False
         return wanted.keys() == got.keys() and all(_close(wanted[path], got[path]) for path in wanted)
+
+    @functools.cached_property
+    def _axes(self) -> dict[str, AxisNames]:
+        """The names of the inputs' axes, and for an axis without one the name that the trace gave it (`x_1`)."""
+        names = dict(self.prepared.axes)
+        for tensor in self._traced.spec.inputs:
+            known = names.get(tensor.name, ())
+            pairs = itertools.zip_longest(known[: len(tensor.shape)], tensor.shape)
+            names[tensor.name] = tuple(name or (size if isinstance(size, str) else None) for name, size in pairs)
+        return names
 
     @functools.cached_property
     def _run(self) -> Callable[..., Any]:

@@ -205,3 +205,15 @@ def test_a_remainder_of_a_bounded_size_is_not_folded(check: Any) -> None:
             return x.new_ones(x.shape[1] % 4 + 2)
 
     check(Module(), {"x": X[:2]}, {"x": Y}, dynamic_shapes={"x": {1: torch.export.Dim("rows", min=4, max=12)}})
+
+
+def test_fewer_rows_than_a_fixed_table_that_is_padded_or_cut(check: Any) -> None:
+    """OpenVINO takes a table of nine rows, padded by a size less five, for nine rows at the least."""
+    table = torch.randn(1, 9, 8, generator=torch.Generator().manual_seed(0))
+
+    class Module(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            around = x.shape[1] - 5
+            return x @ F.pad(table, (0, 0, around, around)).transpose(1, 2)
+
+    check(Module(), {"x": X}, {"x": X[:, :3]}, {"x": Y})

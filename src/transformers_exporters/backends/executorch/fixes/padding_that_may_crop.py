@@ -5,12 +5,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import sympy
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
-from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
+from ....trace.dims import may_be_negative
 from ....workarounds import Workaround
 from ..insertion import Inserter, replace
 
@@ -33,20 +32,7 @@ def apply(program: ExportedProgram) -> int:
 
 
 def _may_be_negative(amount: Any) -> bool:
-    if isinstance(amount, int):
-        return amount < 0
-    size = amount.meta["val"]
-    if not isinstance(size, torch.SymInt):
-        return int(size) < 0
-    # The trace may have needed six tokens for one branch; the border still takes one where the graph computes the other, too
-    # (VITS: relative positions are padded or cut).
-    known = size.node.shape_env.var_to_range
-    at_least_one = {
-        symbol: ValueRanges(min(known[symbol].lower, sympy.Integer(1)), known[symbol].upper)
-        for symbol in size.node.expr.free_symbols
-    }
-    lower = bound_sympy(size.node.expr, at_least_one).lower
-    return not (isinstance(lower, sympy.Integer) and lower >= 0)
+    return may_be_negative(amount if isinstance(amount, int) else amount.meta["val"])
 
 
 def _rewrite(node: Node) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from openvino import Output, Type
 from openvino import opset15 as ops
 
-from ..call import Call, cast, constant, numbers
+from ....trace.dims import may_be_negative
+from ..call import Call, cast, constant, numbers, shape_of
 
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
 
@@ -25,8 +26,27 @@ def _padded(call: Call, mode: str, fill: Any) -> Output:
     value = None
     if mode == "constant":
         value = cast(fill, carrier) if isinstance(fill, Output) else constant(fill or 0, carrier)
-    made = ops.pad(cast(data, carrier), numbers(before), numbers(after), mode, value).output(0)
-    return cast(made, kind)
+    data = cast(data, carrier)
+    amounts = [call.traced_item("pad", i) for i in range(len(pad))]
+    if mode == "constant" and any(not isinstance(each, int) and may_be_negative(each) for each in amounts):
+        data, before, after = _cropped(data, numbers(before), numbers(after))
+    else:
+        before, after = numbers(before), numbers(after)
+    return cast(ops.pad(data, before, after, mode, value).output(0), kind)
+
+
+def _cropped(data: Output, before: Output, after: Output) -> tuple[Output, Output, Output]:
+    """The tensor without what negative amounts cut off, and what is left to pad.
+
+    OpenVINO 2026.4 computes with negative amounts, and takes the result of open ones for as long as the tensor at least: it
+    then refuses a shorter one (VITS: relative positions of fewer tokens than were traced).
+    """
+    nothing = constant([0], Type.i64)
+    start = ops.maximum(ops.negative(before), nothing)
+    end = ops.add(shape_of(data), ops.minimum(after, nothing))
+    steps = ops.broadcast(constant([1], Type.i64), shape_of(before))
+    data = ops.slice(data, start, end, steps).output(0)
+    return data, ops.maximum(before, nothing).output(0), ops.maximum(after, nothing).output(0)
 
 
 def _pad(call: Call) -> Output:
