@@ -24,7 +24,7 @@ from .hf.exported import ExportedComponent, ExportedModel
 from .hf.near_ties import selected_otherwise
 from .hf.pieces import as_packed
 from .hf.pytrees import register_known_caches, register_objects_in
-from .prepare.axes import AxisNames, leaf_path, name_axes, named_leaves
+from .prepare.axes import AxisNames, leaf_path, name_axes, named_leaves, own_name, with_traced_names
 from .prepare.counters import numbers_as_tensors
 from .prepare.record import Part
 from .prepare.resize import axis_size, resize
@@ -218,7 +218,7 @@ def _cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any
     register_known_caches()
     register_objects_in(dict(part.inputs))
     kwargs = {name: value for name, value in part.inputs.items() if value is not None}
-    axes = _tied(name_axes(kwargs), spec)
+    axes = with_traced_names(_tied(name_axes(kwargs), spec), spec.inputs)
     free = {name for name in _axis_names(axes) if _is_free(spec, axes, name)}
     own = {name: size for name in sorted(free) if (size := axis_size(kwargs, axes, name))}
     seen = set()
@@ -305,7 +305,7 @@ def _sizes_of(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], name: st
 def _variations(own: Mapping[str, int], spec: ComponentSpec) -> Iterator[dict[str, int]]:
     """Sizes to try beside the given ones: a batch of 1 and of 5, a shorter and a longer sequence, both together.
 
-    Images and sounds are doubled: what divides their size still does.
+    Images, sounds and what has no name are doubled: what divides their size still does.
     """
     lengths = [name for name in _SEQUENCES if name in own]
     longer = {name: 2 * own[name] + 3 for name in lengths}
@@ -317,7 +317,13 @@ def _variations(own: Mapping[str, int], spec: ComponentSpec) -> Iterator[dict[st
             if "total_sequence" in own:
                 sizes["total_sequence"] = cache + sizes.get("sequence", own.get("sequence", query))
     doubled = {name: 2 * own[name] for name in _EXTENTS if name in own}
-    for batch, sizes in ((5, {}), (1, {}), (None, longer), (None, shorter), (3, longer), (1, shorter), (None, doubled)):
+    traced = {
+        name for tensor in spec.inputs for dim, name in enumerate(tensor.shape) if name == own_name(tensor.name, dim)
+    }
+    tried: list[tuple[int | None, dict[str, int]]] = [(5, {}), (1, {}), (None, longer), (None, shorter)]
+    tried += [(3, longer), (1, shorter), (None, doubled)]
+    tried += [(None, {name: 2 * own[name]}) for name in sorted(traced & own.keys())]
+    for batch, sizes in tried:
         changed = dict(sizes) if batch is None or "batch" not in own else {"batch": batch, **sizes}
         if changed and all(_in_range(spec, name, size) for name, size in changed.items()):
             yield changed

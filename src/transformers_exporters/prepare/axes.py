@@ -6,12 +6,15 @@ compared with the sizes of the known axes; the rest stays unnamed and is left fo
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+
+from ..artifact.spec import TensorSpec
 
 AxisNames = tuple[str | None, ...]
 
@@ -102,6 +105,25 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
                 own = "samples"
             axes[path] = tuple(own if name == "mask_sequence" else name for name in axes[path])
     return axes
+
+
+def with_traced_names(axes: Mapping[str, AxisNames], inputs: Sequence[TensorSpec]) -> dict[str, AxisNames]:
+    """The same, and for an axis that no rule names the name that its graph gave it (`x_1`).
+
+    Args:
+        axes: Axis names by leaf path.
+        inputs: The graph's.
+    """
+    named = dict(axes)
+    for tensor in inputs:
+        pairs = itertools.zip_longest(axes.get(tensor.name, ())[: len(tensor.shape)], tensor.shape)
+        named[tensor.name] = tuple(name or (size if isinstance(size, str) else None) for name, size in pairs)
+    return named
+
+
+def own_name(path: str, dim: int) -> str:
+    """What an axis is called that has no name: by the input's path and its place there."""
+    return f"{re.sub(r'[^0-9A-Za-z]', '_', path)}_{dim}"
 
 
 def _by_rule(path: str, rank: int) -> AxisNames | None:

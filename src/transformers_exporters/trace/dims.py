@@ -13,7 +13,7 @@ from torch.export import Dim, ExportedProgram
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from ..artifact.spec import AxisRange, Size
-from ..prepare.axes import AxisNames, leaf_path
+from ..prepare.axes import AxisNames, leaf_path, own_name
 from ..prepare.record import Prepared
 
 # torch.export states "no upper bound" by values of this size and above.
@@ -70,7 +70,7 @@ def name_symbols(program: ExportedProgram, leaves: Mapping[str, Leaf]) -> dict[s
         for dim, size in enumerate(getattr(value, "shape", ())):
             symbol = getattr(getattr(size, "node", None), "expr", None)
             if isinstance(symbol, sympy.Symbol) and str(symbol) not in names:
-                own = f"{re.sub(r'[^0-9A-Za-z]', '_', path)}_{dim}"
+                own = own_name(path, dim)
                 wanted = (axes[dim] if dim < len(axes) else None) or own
                 # Two axes of one name (a mask's batch and the ids') are one where they were given and traced at one size.
                 both = (size.node.hint, given[dim] if dim < len(given) else None)

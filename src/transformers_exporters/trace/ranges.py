@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import itertools
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -22,7 +21,7 @@ from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from ..artifact.spec import AxisRange
-from ..prepare.axes import AxisNames
+from ..prepare.axes import AxisNames, with_traced_names
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
 from ..prepare.resize import axis_size, resize
@@ -78,13 +77,7 @@ class Trial:
 
     @functools.cached_property
     def _axes(self) -> dict[str, AxisNames]:
-        """The names of the inputs' axes, and for an axis without one the name that the trace gave it (`x_1`)."""
-        names = dict(self.prepared.axes)
-        for tensor in self._traced.spec.inputs:
-            known = names.get(tensor.name, ())
-            pairs = itertools.zip_longest(known[: len(tensor.shape)], tensor.shape)
-            names[tensor.name] = tuple(name or (size if isinstance(size, str) else None) for name, size in pairs)
-        return names
+        return with_traced_names(self.prepared.axes, self._traced.spec.inputs)
 
     @functools.cached_property
     def _run(self) -> Callable[..., Any]:

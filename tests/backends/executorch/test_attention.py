@@ -66,3 +66,23 @@ def test_grouped_causal_attention_repeats_no_key(export: Any) -> None:
     slow = {"bmm.default", "_softmax.default", "expand_copy.default"}
     assert exported.notes["undelegated_ops"].keys().isdisjoint(slow)
     assert exported.error(**inputs(3, 7, 7)) < 1e-5
+
+
+class AcrossChannels(torch.nn.Module):
+    """Attention whose heads, rows and width are all axes of the input."""
+
+    def __init__(self, grouped: bool) -> None:
+        super().__init__()
+        self.grouped = grouped
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """values [b, h, n, w]."""
+        query = torch.cat([values, -values], 1) if self.grouped else values
+        return F.scaled_dot_product_attention(query, values, values.flip(-1), enable_gqa=self.grouped)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_heads_of_any_number_and_width(export: Any, grouped: bool) -> None:
+    exported = export(AcrossChannels(grouped), {"values": torch.randn(2, 4, 7, 3)})
+    for shape in ((2, 4, 7, 3), (3, 5, 8, 4), (1, 2, 3, 9)):
+        assert exported.error(values=torch.randn(*shape)) < 1e-5

@@ -21,6 +21,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from ...insertion import Inserter, replace
+from ...meta_keys import size_key
 from ..ops import BATCHED_MATMUL, is_plain_float
 
 _aten = torch.ops.aten
@@ -44,10 +45,17 @@ def apply(program: ExportedProgram) -> int:
     count = 0
     for node in program.graph.find_nodes(op="call_function", target=_SDPA):
         arguments = _arguments(node)
-        if all(is_plain_float(arguments[k]) and arguments[k].meta["val"].dim() == 4 for k in ("query", "key", "value")):
+        inputs = [arguments[name] for name in ("query", "key", "value")]
+        if all(is_plain_float(n) and n.meta["val"].dim() == 4 for n in inputs) and _has_known_groups(*inputs):
             _rewrite(node, arguments, masks)
             count += 1
     return count
+
+
+def _has_known_groups(query: Node, key: Node, value: Node) -> bool:
+    """Whether it is known how many query heads share each key head."""
+    heads = {size_key(n.meta["val"].shape[1]) for n in (query, key, value)}
+    return len(heads) == 1 or all(isinstance(size, int) for size in heads)
 
 
 def _arguments(node: Node) -> dict[str, Any]:
@@ -60,8 +68,7 @@ def _rewrite(node: Node, arguments: dict[str, Any], masks: dict[Node, _Mask]) ->
     insert = Inserter(node)
     query, key, value = arguments["query"], arguments["key"], arguments["value"]
     rows, shape = (insert.size(query, 0), insert.size(query, 2)), node.meta["val"].shape
-    scale = arguments["scale"]
-    scale = 1.0 / math.sqrt(query.meta["val"].shape[-1]) if scale is None else float(scale)
+    scale = _scale(insert, query) if arguments["scale"] is None else float(arguments["scale"])
     mask = arguments["attn_mask"]
     prepared = None
     if mask is not None:
@@ -82,6 +89,14 @@ def _rewrite(node: Node, arguments: dict[str, Any], masks: dict[Node, _Mask]) ->
     if groups > 1:
         result = insert.call(_aten.reshape.default, result, [rows[0], shape[1], rows[1], shape[3]])
     replace(node, result)
+
+
+def _scale(insert: Inserter, query: Node) -> float | Node:
+    """1 / sqrt of the last axis, a tensor where its size varies: `math.sqrt` would keep the traced one."""
+    width = insert.size(query, -1)
+    if isinstance(width, int):
+        return 1.0 / math.sqrt(width)
+    return insert.call(_aten.rsqrt.default, insert.call(_aten.scalar_tensor.default, width, dtype=torch.float32))
 
 
 def _transposed(insert: Inserter, node: Node) -> Node:
