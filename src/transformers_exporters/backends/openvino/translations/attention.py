@@ -30,7 +30,8 @@ def _attention(call: Call) -> Output:
         mask = ops.logical_or(mask, ops.logical_not(sees)).output(0)
     else:
         mask = cast(mask, kind)
-        sees = ops.greater(ops.reduce_max(mask, last, True), constant(float("-inf"), kind)).output(0)
+        # Not by the largest: of numbers that are all minus infinity it is the lowest finite one here.
+        sees = ops.reduce_logical_or(ops.greater(mask, constant(float("-inf"), kind)), last, True).output(0)
         mask = ops.select(sees, mask, constant(0, kind)).output(0)
     made = ops.scaled_dot_product_attention(query, key, value, mask, scale, False)
     # Behind one more axis, because the CPU plugin draws an element-wise op that follows attention directly into the same
