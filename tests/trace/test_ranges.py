@@ -64,3 +64,20 @@ def test_an_axis_that_no_convention_names_is_tried_too():
         torch.testing.assert_close(exported(steps=steps), model(steps))
     with pytest.raises(te.InputError, match="1 to 4"):
         exported(steps=torch.randn(3, 7, 4))
+
+
+class Chosen(torch.nn.Module):
+    def forward(self, input_ids):
+        """input_ids int64 [b, t]: another way to the same beyond 300 tokens, and memory that grows with their square."""
+        scores = (input_ids[:, None] - input_ids[:, :, None]).float()
+        return scores.sum(-1) if input_ids.shape[1] <= 300 else scores.sum(2)
+
+
+def test_a_trial_that_needs_too_much_memory_proves_nothing(monkeypatch):
+    inputs, ends = {"input_ids": torch.arange(14).view(2, 7)}, []
+    for most in (2**30, 2**16):
+        monkeypatch.setattr(ranges, "_MOST_BYTES", most)
+        exported = te.DynamoExporter().export_model(Chosen(), inputs, config=te.DynamoConfig(dynamic=True))
+        ends.append(exported["model"].spec.axes["sequence"].maximum)
+        torch.testing.assert_close(exported(**inputs), Chosen()(**inputs))
+    assert ends == [None, 300]

@@ -11,12 +11,15 @@ import copy
 import dataclasses
 import functools
 import logging
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
@@ -40,7 +43,28 @@ _SMALL = (1, 2, 3, 4, 8, 16, 32)
 LARGEST_TRIAL = 4096
 # From here on a trial has two rows: Doge's tiny model takes 10 GB for seven rows of 4097 tokens.
 _FEW_ROWS = 512
+# A trial that makes a larger tensor ends there: sparse attention with 2048 chosen keys took 10 GB for a model of 3 MB.
+_MOST_BYTES = 2**30
 _RELATIVE_TOLERANCE = 1e-3
+
+
+class _TooLarge(Exception):
+    """A trial would need too much memory."""
+
+
+class _Bounded(TorchDispatchMode):
+    """While held, an op whose result takes more than `_MOST_BYTES` ends the computation."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        large = {memory.data_ptr() for memory in _memory_of(result) if memory.nbytes() > _MOST_BYTES}
+        if large and large - {memory.data_ptr() for memory in _memory_of((args, kwargs))}:  # not a view of a weight
+            raise _TooLarge(f"{func} makes more than {_MOST_BYTES} bytes")
+        return result
+
+
+def _memory_of(values: Any) -> list[torch.UntypedStorage]:
+    return [each.untyped_storage() for each in tree_leaves(values) if isinstance(each, torch.Tensor)]
 
 
 class Trial:
@@ -49,14 +73,27 @@ class Trial:
     def __init__(self, traced: Traced, prepared: Prepared) -> None:
         self.prepared = prepared
         self._traced = traced
+        self._too_large = math.inf
 
     def same(self, sizes: Mapping[str, int]) -> bool | None:
-        """Whether the program computes what the model computes at these sizes; None where the model itself refuses."""
+        """Whether the program computes what the model computes at these sizes.
+
+        None where the model itself refuses, or a trial would need too much memory.
+        """
         prepared, known = self.prepared, self._traced.spec.axes
         if max(sizes.values()) >= _FEW_ROWS and "batch" in known and "batch" not in prepared.static:
             sizes = {"batch": max(2, known["batch"].minimum), **sizes}
+        if max(sizes.values()) >= self._too_large:
+            return None
         logger.debug("%s: trying %s", prepared.name, dict(sizes))
-        return self.agrees(resize(prepared.inputs, self._axes, _with_parts(prepared, sizes)))
+        inputs = resize(prepared.inputs, self._axes, _with_parts(prepared, sizes))
+        try:
+            with _Bounded():
+                return self.agrees(inputs)
+        except _TooLarge as error:
+            logger.debug("%s: %s", prepared.name, error)
+            self._too_large = max(sizes.values())
+            return None
 
     def agrees(self, inputs: Mapping[str, Any]) -> bool | None:
         """The same of inputs."""
@@ -64,12 +101,16 @@ class Trial:
         try:
             with untouched(model), kept_weights(model), torch.no_grad():
                 wanted = _by_path(model(**copy.deepcopy(dict(inputs))))
+        except _TooLarge:
+            raise
         except Exception as error:  # noqa: BLE001 - any refusal counts: models raise whatever their ops raise
             logger.debug("%s refuses: %s", self.prepared.name, error)
             return None
         try:
             with torch.no_grad():
                 got = _by_path(self._run(**copy.deepcopy(dict(inputs))))
+        except _TooLarge:
+            raise
         except Exception as error:  # noqa: BLE001 - a baked size fails in whatever op meets it first
             logger.debug("%s: the program fails: %s", self.prepared.name, error)
             return False
