@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 import torch
 
 from models import left_padded
-from transformers_exporters import ExportedModel, OnnxConfig
+from transformers_exporters import ExportedModel, OnnxConfig, OnnxExporter
 from transformers_exporters.backends.onnx.lower import lower, save
+from transformers_exporters.backends.onnx.names import name_values
 from transformers_exporters.backends.onnx.run import open_session
 from transformers_exporters.doors import find_backend
+from transformers_exporters.errors import LoweringError
 from transformers_exporters.pipeline import trace_part
 from transformers_exporters.prepare.record import Part
 from transformers_exporters.trace.record import Traced
@@ -85,3 +88,23 @@ def test_a_growing_cache_goes_from_step_to_step_without_a_copy(growing_artifact:
     torch.testing.assert_close(got, wanted, atol=0, rtol=0)
     assert len(fed) == 7
     assert fed[1:] == made[:-1]
+
+
+def test_slices_from_the_end_of_an_axis_that_was_short(tmp_path: Path) -> None:
+    """A guard with a `max` of the traced size fixed the axis in the converter, in silence."""
+
+    class Last(torch.nn.Module):
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            return rows[-3:-1] * 2
+
+    exported = OnnxExporter().export_model(Last().eval(), {"rows": torch.randn(2, 6)}, OnnxConfig(dynamic=True))
+    for count in (2, 3, 4, 7):
+        rows = torch.randn(count, 6)
+        torch.testing.assert_close(exported(rows=rows), Last()(rows))
+
+
+def test_an_axis_that_the_converter_fixes_is_an_error(traced: Traced) -> None:
+    model = lower(traced, OnnxConfig(dynamic=True)).program.model
+    model.graph.inputs[0].shape = ir.Shape([2, "sequence"])
+    with pytest.raises(LoweringError, match=r"axis 0 of 'input_ids' \('batch'\) at 2"):
+        name_values(model, traced.spec)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 import onnx_ir as ir
 import torch
 from onnx_ir.passes.common import ClearMetadataAndDocStringPass
+from torch.export import ExportedProgram
 
 from ...artifact.spec import ComponentSpec
 from ...artifact.weights import WeightRef
@@ -42,7 +44,7 @@ def lower(traced: Traced, config: OnnxConfig) -> Lowered:
         # The converter prints progress even when told not to, and warns of each op of torchvision that it lacks.
         with quiet("torch.onnx._internal.exporter._registration", logging.ERROR):
             program = torch.onnx.export(
-                traced.program,
+                _unguarded(traced.program),
                 (),
                 dynamo=True,
                 optimize=False,
@@ -68,6 +70,17 @@ def lower(traced: Traced, config: OnnxConfig) -> Lowered:
         weights=_held_by(program.model, traced.weights),
         notes={"graph_fixes": rewritten} if rewritten else {},
     )
+
+
+def _unguarded(program: ExportedProgram) -> ExportedProgram:
+    """The same graph without the guards on its inputs.
+
+    The converter traces anew, and a guard that holds a `max` is a question about the traced size there: `x[-3:]` of two rows
+    fixed the axis at two. The session checks what a graph may be fed.
+    """
+    free = copy.copy(program)
+    free._guards_code = []
+    return free
 
 
 def save(components: Sequence[Lowered], directory: Path, weights: Path | None = None) -> dict[str, tuple[str, ...]]:

@@ -36,7 +36,18 @@ def name_values(model: ir.Model, spec: ComponentSpec) -> None:
         seen.add(id(value))
         _describe(value, tensor)
     for value, tensor in zip(graph.inputs, spec.inputs, strict=True):
+        _check_axes(value, tensor, spec)
         _describe(value, tensor)
+
+
+def _check_axes(value: ir.Value, tensor: TensorSpec, spec: ComponentSpec) -> None:
+    """Raise where the converter fixed an axis that the trace left open: the graph would be wrong at other sizes."""
+    for position, (size, name) in enumerate(zip(value.shape or (), tensor.shape, strict=False)):
+        if isinstance(size, int) and not isinstance(name, int):
+            raise LoweringError(
+                f"{spec.name!r}: torch.onnx fixed axis {position} of {tensor.name!r} ({name!r}) at {size}; "
+                "export with another size of that axis."
+            )
 
 
 def _free_names(graph: ir.Graph, wanted: set[str]) -> None:

@@ -18,6 +18,8 @@ _INTEGERS = (Type.i32, Type.i64)
 _LOGICAL = ("ReduceLogicalAnd", "ReduceLogicalOr")
 _RESHAPES = ("Squeeze", "Unsqueeze", "Reshape", "Transpose")
 _ELEMENTWISE = ("Add", "Subtract", "Multiply", "Divide", "Power", "PRelu", "Maximum", "Minimum", "SquaredDifference")
+#: Whatever their other inputs are: those of a norm without weights are made of its input's shape.
+_OF_CHANNELS = ("BatchNormInference", "FakeQuantize")
 # The plugin fuses nothing into a reduction of more axes than five.
 _UNFUSED_RANK = 6
 
@@ -80,6 +82,8 @@ def _meets_channels(value: Output) -> bool:
         node = target.get_node()
         kind = node.get_type_name()
         others = [node.input_value(i) for i in range(node.get_input_size()) if i != target.get_index()]
+        if kind in _OF_CHANNELS:
+            return True
         if kind in _ELEMENTWISE:
             if not all(_is_constant(other) for other in others):
                 continue

@@ -105,6 +105,15 @@ def products(x: torch.Tensor) -> Any:
     return x @ x.transpose(1, 2), x @ vector, torch.einsum("bsh,bth->bst", x, x), vector @ x.transpose(1, 2)
 
 
+def einsums_with_dots(x: torch.Tensor) -> Any:
+    return (
+        torch.einsum("...i,...j->...ij", x, x),
+        torch.einsum("i...,j...->ij...", x, x),
+        torch.einsum("...ij,kj->...ki", x, x[0]),
+        torch.einsum("...j,j...", x[0], x[0].T),
+    )
+
+
 def norms(x: torch.Tensor) -> Any:
     return F.layer_norm(x, (8,)), F.layer_norm(x, x.shape[-1:], torch.ones(8), X[0, 0])
 
@@ -149,6 +158,8 @@ def reductions_then_constants(x: torch.Tensor) -> Any:
         (x > 0).sum(-1) * 4,
         (x * 9).long().amax(1) - 3,
         (channels > 0).sum(-1)[:, :, None] * 4 + 1,
+        F.batch_norm(channels.mean(-1), table, table + 2, table - 3, table),
+        F.batch_norm(channels.square().sum(-1).sqrt(), table, table + 2),
     )
 
 
@@ -173,6 +184,7 @@ CASES = [
     sizes,
     softmaxes,
     products,
+    einsums_with_dots,
     norms,
     convolutions,
 ]

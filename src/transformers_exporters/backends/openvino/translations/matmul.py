@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from string import ascii_letters
+
 from openvino import Output
 from openvino import opset15 as ops
 
@@ -15,8 +18,25 @@ def _matmul(call: Call) -> Output:
 
 
 def _einsum(call: Call) -> Output:
-    """The equation as it is; spaces are torch's liberty."""
-    return ops.einsum(call["tensors"], call["equation"].replace(" ", "")).output(0)
+    """The equation without spaces and dots: OpenVINO 2026.3 computes `...i,...j->...ij` wrongly."""
+    ranks = [tensor.get_partial_shape().rank.get_length() for tensor in call["tensors"]]
+    return ops.einsum(call["tensors"], _lettered(call["equation"].replace(" ", ""), ranks)).output(0)
+
+
+def _lettered(equation: str, ranks: Sequence[int]) -> str:
+    """A letter for every axis that `...` stands for; what dots have in common is counted from the right."""
+    if "..." not in equation:
+        return equation
+    sources, arrow, result = equation.partition("->")
+    terms = sources.split(",")
+    covered = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True) if "..." in term]
+    free = "".join(letter for letter in ascii_letters if letter not in equation)[: max(covered)]
+    lengths = iter(covered)
+    terms = [term.replace("...", free[len(free) - next(lengths) :]) if "..." in term else term for term in terms]
+    if not arrow:  # torch's rule: the dots first, then what occurs once, in order
+        letters = sources.replace(",", "").replace("...", "")
+        result = "..." + "".join(letter for letter in sorted(set(letters)) if letters.count(letter) == 1)
+    return f"{','.join(terms)}->{result.replace('...', free)}"
 
 
 TRANSLATIONS = {"aten.matmul.default": _matmul, "aten.einsum.default": _einsum}
