@@ -55,6 +55,10 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], 
         TraceError: If `torch.export` fails; names the component and the last line of model source.
         FrozenAxisError: If an axis asked for in `dynamic_shapes` came out constant.
     """
+
+    def again(*, remainders: bool = remainders, **changes: Any) -> Traced:
+        return capture(dataclasses.replace(prepared, **changes), config, fired, remainders=remainders)
+
     register_known_caches()
     register_objects_in(dict(prepared.inputs), empty=True)
     prepared = dataclasses.replace(prepared, inputs=row_major(prepared.inputs))
@@ -66,15 +70,15 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], 
     if config.dynamic and config.dynamic_shapes is None:
         found = _export_or_larger(prepared, config, shapes)
         if isinstance(found, Mapping):
-            return capture(dataclasses.replace(prepared, inputs=found), config, fired, remainders=remainders)
+            return again(inputs=found)
         program, assumed = found
     else:
         program, assumed = _export(prepared, config, shapes)
     if assumed and sizes_of(prepared.inputs) != sizes_of(prepared.original) and not accepts(program, prepared.original):
-        return capture(dataclasses.replace(prepared, inputs=prepared.original), config, fired, remainders=remainders)
+        return again(inputs=prepared.original)
     fixed = with_fixed_sums(program, prepared) if config.dynamic and config.dynamic_shapes is None else prepared
     if fixed.static != prepared.static:
-        return capture(fixed, config, fired, remainders=remainders)
+        return again(axes=fixed.axes, static=fixed.static)
     read_only_weights(program)
     drop_trivial_guards(program)
     carry_example(program, prepared)
@@ -86,15 +90,9 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], 
         inputs = resize(prepared.inputs, prepared.axes, {**baked, **lost})
         static = prepared.static | baked.keys()
         if sizes_of(inputs) != sizes_of(prepared.inputs) or static != prepared.static:
-            return capture(
-                dataclasses.replace(prepared, inputs=inputs, static=static), config, fired, remainders=remainders
-            )
+            return again(inputs=inputs, static=static)
         if remainders:
-            traced, steps = any_remainder(
-                traced,
-                prepared,
-                lambda other: capture(dataclasses.replace(prepared, inputs=other), config, fired, remainders=False),
-            )
+            traced, steps = any_remainder(traced, prepared, lambda other: again(inputs=other, remainders=False))
             traced = with_multiples(traced, steps)
         report_frozen(traced, prepared)
     return traced
