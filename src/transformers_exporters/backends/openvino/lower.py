@@ -27,6 +27,7 @@ from .constants import Constants
 from .decoding.conversion import Conversion
 from .decoding.graph import GraphDecoder
 from .decoding.names import lookup_name, op_name
+from .new_axes import broadcast_new_axes
 from .ports import with_ports
 from .reductions import separate_reductions
 from .stateful import fold_state
@@ -57,6 +58,7 @@ def lower(traced: Traced, config: OpenVINOConfig) -> Lowered:
     distinct = list(dict.fromkeys(returned))
     model = with_ports(model, traced.spec, _placeholders(program), [distinct.index(node) for node in returned])
     separate_reductions(model)
+    broadcast_new_axes(model)
     spec = traced.spec
     if config.stateful and spec.state:
         model, spec = fold_state(model, spec)

@@ -147,6 +147,17 @@ def repeats_by_row(x: torch.Tensor) -> Any:
     return torch.repeat_interleave(often), torch.repeat_interleave(x, often, dim=0)
 
 
+def entries_of_new_axes(x: torch.Tensor) -> Any:
+    rows = x[:, 0]
+    picked = torch.tensor([0, 0, 0])
+    return (
+        rows[:, None].repeat_interleave(4, dim=1),
+        rows[:, None].index_select(1, picked) * 2,
+        x.unsqueeze(-1).index_select(-1, picked[:2]).flatten(2),
+        rows[None].index_select(0, picked) + x[:1, :1],
+    )
+
+
 def reductions_then_constants(x: torch.Tensor) -> Any:
     """The CPU plugin computed these in one op, and wrongly."""
     channels, table = x.transpose(1, 2), torch.linspace(-1, 1, 8)
@@ -164,6 +175,7 @@ def reductions_then_constants(x: torch.Tensor) -> Any:
 
 
 CASES = [
+    entries_of_new_axes,
     reductions_then_constants,
     repeats_by_row,
     repeats,
