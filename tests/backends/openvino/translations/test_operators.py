@@ -142,6 +142,21 @@ def gathers(x: torch.Tensor) -> Any:
     )
 
 
+def places_from_the_end(x: torch.Tensor) -> Any:
+    rows, ends = torch.arange(x.shape[0]), torch.tensor([[-1], [0]])
+    return (
+        x[rows[:, None], torch.tensor([[0, -1, -2]])],
+        x[rows - x.shape[0], :, -1],
+        x[:, ends, torch.tensor([-1, 2, -8])],
+        x[ends, :, torch.tensor([-1, 2])],
+        x[None, :, ends, torch.tensor(-3), None],
+        x[:, torch.tensor([-1, 0])],
+        x[(x > 0).any(-1)],
+        x[x > 0].sum(),
+        (x > 0)[rows, -1],
+    )
+
+
 def repeats_by_row(x: torch.Tensor) -> Any:
     often = (torch.arange(x.shape[0]) * 2) % 3
     return torch.repeat_interleave(often), torch.repeat_interleave(x, often, dim=0)
@@ -178,6 +193,7 @@ CASES = [
     entries_of_new_axes,
     reductions_then_constants,
     repeats_by_row,
+    places_from_the_end,
     repeats,
     gathers,
     index_put_mask,

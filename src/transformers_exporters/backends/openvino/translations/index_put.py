@@ -7,6 +7,7 @@ from openvino import Output, Type
 from openvino import opset15 as ops
 
 from ..call import Call, cast, constant, shape_of
+from ..places import axes_first, places
 
 
 def _index_put(call: Call) -> Output:
@@ -40,21 +41,8 @@ def _scattered(call: Call, used: list[int], indices: list[Output]) -> Output:
     """Integer indices: the indexed axes go to the front, all indices take one shape."""
     data = call["self"]
     rank = call.traced("self").dim()
-    order = [*used, *(axis for axis in range(rank) if axis not in used)]
-    moved = data if order == list(range(rank)) else ops.transpose(data, constant(order, Type.i64)).output(0)
-    sizes = shape_of(data)
-    columns = []
-    for axis, index in zip(used, indices, strict=True):
-        size = ops.gather(sizes, constant(axis, Type.i64), constant(0, Type.i64)).output(0)
-        wide = cast(index, Type.i64)
-        below = ops.less(wide, constant(0, Type.i64))
-        columns.append(ops.select(below, ops.add(wide, size), wide).output(0))
-    shape = shape_of(columns[0])
-    for column in columns[1:]:
-        total = ops.add(_zeros(shape), _zeros(shape_of(column)))
-        shape = shape_of(total.output(0))
-    columns = [ops.broadcast(column, shape, broadcast_spec="BIDIRECTIONAL").output(0) for column in columns]
-    where = ops.concat([ops.unsqueeze(c, constant(-1, Type.i64)).output(0) for c in columns], -1).output(0)
+    moved, order = axes_first(data, used, rank)
+    where, shape = places(data, used, indices)
     values = cast(call["values"], data.get_element_type())
     adjacent = used == list(range(used[0], used[-1] + 1))
     depth = max(call.traced_item("indices", n).dim() for n in used)
@@ -80,10 +68,6 @@ def _scatter(call: Call, data: Output, where: Output, values: Output, shape: Out
     if call["accumulate"]:
         return ops.scatter_nd_update(data, where, updates, "sum").output(0)
     return ops.scatter_nd_update(data, where, updates).output(0)
-
-
-def _zeros(shape: Output) -> Output:
-    return ops.broadcast(constant(0, Type.i64), shape).output(0)
 
 
 TRANSLATIONS = {
