@@ -3,7 +3,14 @@
 import pytest
 import torch
 
-from transformers_exporters import LoweringError, OnnxConfig, OnnxExporter, OpenVINOConfig, OpenVINOExporter
+from transformers_exporters import (
+    AutoHfExporter,
+    LoweringError,
+    OnnxConfig,
+    OnnxExporter,
+    OpenVINOConfig,
+    OpenVINOExporter,
+)
 
 FIX = "repair.fixes.stated_defaults"
 
@@ -73,3 +80,18 @@ def test_needed_for_limits():
 )
 def test_works(case):
     assert error(*case) < 1e-5
+
+
+class Ends(torch.nn.Module):
+    def forward(self, p):
+        """p bool [n, 4] -> int32 [n, 4], [n], [n] and []."""
+        kind = torch.int32
+        return p.cumsum(1, dtype=kind), p.sum(1, dtype=kind), p.int().prod(1, dtype=kind), p.long().sum(dtype=kind)
+
+
+@pytest.mark.parametrize("format", ["dynamo", "onnx", "openvino", "executorch"])
+def test_a_stated_dtype_stays(format):
+    exporter = AutoHfExporter.from_config({"export_format": format, "dynamic": True})
+    got, wanted = exporter.export_model(Ends(), booleans(3))(**booleans(5)), Ends()(**booleans(5))
+    assert [tensor.dtype for tensor in got] == [torch.int32] * 4
+    assert all(map(torch.equal, got, wanted))

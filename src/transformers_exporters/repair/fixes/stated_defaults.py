@@ -18,6 +18,8 @@ _MEANS = frozenset({_aten.mean.default, _aten.mean.dim})
 _SUMS = frozenset(
     {_aten.sum.default, _aten.sum.dim_IntList, _aten.prod.default, _aten.prod.dim_int, _aten.cumsum.default}
 )
+#: Whole numbers whose sum is int64 unless another dtype is stated.
+_SMALL = frozenset({torch.int32, torch.int16, torch.int8, torch.uint8})
 
 
 def state_defaults(program: ExportedProgram) -> int:
@@ -52,17 +54,21 @@ def _axes(node: Node) -> bool:
 
 
 def _dtype(node: Node) -> bool:
-    """Cast what is reduced to the dtype of the result: that of a mean in floats, and of a sum of booleans."""
+    """Cast what is reduced to the dtype of the result: that of a mean in floats, and of a sum of booleans.
+
+    A sum of small whole numbers keeps its statement: it would be int64 without (the ends of packed sequences are int32).
+    """
     stated = node.kwargs.get("dtype") is not None
     if node.target not in _MEANS | _SUMS or (node.target in _MEANS and not stated):
         return False
     source: Any = node.args[0]
     before, after = source.meta["val"].dtype, node.meta["val"].dtype
-    if before == after and not stated:
+    if before == after and (not stated or after in _SMALL):
         return False
     if before != after:
         node.args = (inline(node, _aten.to.dtype, (source, after), {}), *node.args[1:])
-    node.kwargs = {name: value for name, value in node.kwargs.items() if name != "dtype"}
+    if after not in _SMALL:
+        node.kwargs = {name: value for name, value in node.kwargs.items() if name != "dtype"}
     return True
 
 
