@@ -137,6 +137,8 @@ def _matrices(n: int) -> dict[str, torch.Tensor]:
         "turned": _spread(-1.0, 1.1, n, 2, 4, 6),
         "v": _spread(-1.1, 1.0, n, 2, 6, 4),
         "mask": _spread(-1.0, 1.0, n, 1, 3, 6) > -0.5,
+        "u4": _spread(-1.0, 1.1, n, 3, 6),
+        "forms": _spread(-1.0, 1.1, 5, 4, 6),
         "square": _spread(-0.4, 0.4, n, 5, 5) + 2 * torch.eye(5),
     }
 
@@ -505,6 +507,7 @@ FAMILIES: dict[str, Family] = {
             "mv.default": ("a", "z"),
             "linalg_solve_triangular.default": ("square", "square", Kw(upper=True, unitriangular=True)),
             "linalg_solve_triangular.default#from the right": ("square", "u", Kw(upper=False, left=False)),
+            "bilinear.default": ("s", "u4", "forms", "bias"),
             "_cdist_forward.default": ("s", "s2", 2.0, None),
         },
     ),
