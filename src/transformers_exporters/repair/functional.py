@@ -97,6 +97,23 @@ def make_functional(graph: Graph) -> int:
     return len(replaced)
 
 
+def writes_into_inputs(graph: Graph) -> bool:
+    """Whether an in-place op changes an input or a buffer, itself or through a view: a caller may look at it afterwards."""
+    sources: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.op != "call_function" or not (node.args and isinstance(node.args[0], Node)):
+            continue
+        if is_mutable(node) or _aliases(node) or node.target is operator.getitem:
+            sources[node] = node.args[0]
+        if is_mutable(node):
+            written = node.args[0]
+            while written in sources:
+                written = sources[written]
+            if written.op != "call_function":
+                return True
+    return False
+
+
 def _viewed(node: Node, originals: tuple[Any, ...]) -> Node | None:
     """The tensor that a node is a view of, if it is one. A piece of a split is a view of the whole."""
     source = originals[0] if originals else None

@@ -83,6 +83,37 @@ def test_a_graph_that_writes_into_an_input_still_says_so() -> None:
     assert cache.sum() == 6
 
 
+class WritesIntoItsOwn(torch.nn.Module):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """x float32 [batch, sequence, 8], mask bool [batch, sequence]."""
+        made = torch.nn.functional.normalize(x, dim=-1)
+        made[:, 1:, :4] *= 2
+        made.masked_fill_(mask[..., None], -1.0)
+        first, second = made.chunk(2, -1)
+        second.copy_(first + 1)
+        return made, made.flatten(1).add_(1.0)
+
+
+def test_writing_into_what_the_graph_made_needs_no_trace(monkeypatch: pytest.MonkeyPatch, export: Any) -> None:
+    """One `masked_fill_` had Mask2Former's 1606 nodes traced again, which took minutes."""
+    monkeypatch.setattr(ExportedProgram, "run_decompositions", lambda *_: pytest.fail("the graph is traced again"))
+    exported = export(WritesIntoItsOwn(), {"x": torch.randn(2, 5, 8), "mask": torch.rand(2, 5) > 0.5})
+    for shape in ((2, 5), (3, 9), (1, 2)):
+        assert exported.error(x=torch.randn(*shape, 8), mask=torch.rand(*shape) > 0.5) < 1e-5
+
+
+class WritesThroughAView(torch.nn.Module):
+    def forward(self, cache: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """cache float32 [2, 6, 3], x float32 [2, 3]: a step's row goes into a place of the input."""
+        cache.transpose(0, 1)[2].copy_(x)
+        return cache.sum()
+
+
+def test_writing_into_a_view_of_an_input_still_says_so() -> None:
+    program = decompose(traced(WritesThroughAView(), torch.zeros(2, 6, 3), torch.ones(2, 3), dynamic=False), ())
+    assert program.graph_signature.user_inputs_to_mutate
+
+
 class Items(torch.nn.Module):
     def forward(self, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
         """x [rows, 8], ends int64 [2]: the rows before the first end, added to those before the second."""

@@ -2,12 +2,13 @@
 
 `ExportedProgram.run_decompositions` traces the whole graph twice; with symbolic sizes that is half of an export. Only a
 few nodes of a graph need it, and the layers of a model repeat them. So each such node is traced alone, and the result is
-copied to every node with the same operator and equal arguments. Graphs that write into tensors or hold subgraphs are
+copied to every node with the same operator and equal arguments. Graphs that write into their inputs or hold subgraphs are
 left to `run_decompositions`.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -21,10 +22,11 @@ from torch._guards import detect_fake_mode
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.export import ExportedProgram
 from torch.export.decomp_utils import CustomDecompTable
-from torch.fx import Graph, Node
+from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 
+from ...repair.functional import NotFunctional, make_functional, writes_into_inputs
 from .insertion import INHERITED
 from .meta_keys import makes_sizes, meta_key, size_key
 
@@ -41,8 +43,10 @@ def decompose(program: ExportedProgram, whole: tuple[Any, ...]) -> ExportedProgr
     table: Any = _default_decomposition_table()
     for op in whole:
         table.pop(op, None)
-    if not _is_functional(program.graph):
+    made = _functional(program)
+    if made is None:
         return program.run_decompositions(table)
+    program = made
     decompositions: _Table = table.materialize() if isinstance(table, CustomDecompTable) else dict(table)
     with program.graph_module._set_replace_hook(program.graph_signature.get_replace_hook()):
         complete = _Expansion(program.graph, decompositions, whole).run()
@@ -51,10 +55,36 @@ def decompose(program: ExportedProgram, whole: tuple[Any, ...]) -> ExportedProgr
     return program if complete else program.run_decompositions(table)
 
 
+def _functional(program: ExportedProgram) -> ExportedProgram | None:
+    """The program without in-place ops; None where that takes a trace: they write into its inputs, or in unknown ways."""
+    if _is_functional(program.graph):
+        return program
+    if any(_holds_subgraph(node) for node in program.graph.nodes) or writes_into_inputs(program.graph):
+        return None
+    graph = copy.deepcopy(program.graph)
+    for old, new in zip(program.graph.nodes, graph.nodes, strict=True):
+        new.name = old.name  # a copy renames what shadows a builtin
+    try:
+        make_functional(graph)
+    except NotFunctional:
+        return None
+    made = copy.copy(program)
+    made._graph_module = GraphModule(program.graph_module, graph)
+    made._graph_signature = copy.deepcopy(program.graph_signature)
+    for spec, result in zip(made.graph_signature.output_specs, graph.output_node().args[0], strict=True):
+        if isinstance(result, Node):
+            spec.arg.name = result.name
+    return made
+
+
+def _holds_subgraph(node: Node) -> bool:
+    return node.op == "get_attr" or isinstance(node.target, HigherOrderOperator)
+
+
 def _is_functional(graph: Graph) -> bool:
     """Whether no node writes into a tensor, and none calls a subgraph."""
     for node in graph.nodes:
-        if node.op == "get_attr" or isinstance(node.target, HigherOrderOperator):
+        if _holds_subgraph(node):
             return False
         if isinstance(node.target, OpOverload) and node.target._schema.is_mutable:
             return False
