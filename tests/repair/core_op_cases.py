@@ -401,6 +401,8 @@ FAMILIES: dict[str, Family] = {
             "split.Tensor": ("x", 2, 1),
             "split_with_sizes.default": ("x", [1, 3], 1),
             "chunk.default": ("x", 2, -1),
+            "tensor_split.sections": ("x", 3, 1),
+            "tensor_split.indices": ("x", [1, -1], 2),
             "unbind.int": ("x", 1),
             "slice.Tensor": ("x", 2, 1, 5, 2),
             "select.int": ("x", 1, -2),
