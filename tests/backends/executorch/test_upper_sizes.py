@@ -12,6 +12,7 @@ from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 from transformers_exporters.backends.executorch.upper_sizes import exact_upper_bounds, largest_size
 
 S, B = sympy.Symbol("s", positive=True, integer=True), sympy.Symbol("b", positive=True, integer=True)
+U = sympy.Symbol("u0", integer=True)
 RANGES = {S: ValueRanges(2, 1000), B: ValueRanges(2, 16)}
 
 
@@ -32,6 +33,21 @@ RANGES = {S: ValueRanges(2, 1000), B: ValueRanges(2, 16)}
 )
 def test_largest_size(size: sympy.Expr, expected: int) -> None:
     assert largest_size(size, RANGES) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        # At most the 25 places of each row, not those of 16 rows in one.
+        (FloorDiv(U, B), 25),
+        (4 * U, 1600),
+        (B * FloorDiv(U, B) + 1, 401),
+        # What is left shrinks as the count grows: nothing follows from the most that there can be.
+        (25 * B - U, 400),
+    ],
+)
+def test_a_count_of_places(size: sympy.Expr, expected: int) -> None:
+    assert largest_size(size, {B: ValueRanges(1, 16), U: ValueRanges(0, 400)}, {U: 25 * B}) == expected
 
 
 def test_intervals_would_be_far_off() -> None:

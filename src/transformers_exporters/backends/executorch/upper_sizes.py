@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import sympy
@@ -19,6 +21,7 @@ from executorch.exir import sym_util
 from executorch.exir.tensor import TensorSpec
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassBase, PassResult
+from torch.utils._sympy.functions import FloorDiv, Max, Min
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
@@ -29,10 +32,26 @@ _BELOW, _OTHERS = 9, (1, 2, 3)
 _COMBINED = 2
 #: The bound of a number that is data and has none: lowering itself may ask for a number anew.
 _UNLIMITED = 1024
+#: The largest value of each count, of the component that is being lowered.
+_counts: ContextVar[Mapping[sympy.Symbol, sympy.Expr]] = ContextVar("counts", default=MappingProxyType({}))
 
 
-def largest_size(expression: sympy.Expr, ranges: Mapping[sympy.Symbol, ValueRanges[sympy.Expr]]) -> int | None:
-    """The largest value of a size, None where a symbol that is no data has no finite bound."""
+def largest_size(
+    expression: sympy.Expr,
+    ranges: Mapping[sympy.Symbol, ValueRanges[sympy.Expr]],
+    counts: Mapping[sympy.Symbol, sympy.Expr] = MappingProxyType({}),
+) -> int | None:
+    """The largest value of a size, None where a symbol that is no data has no finite bound.
+
+    Args:
+        expression: The size.
+        ranges: Of its symbols.
+        counts: The largest value of a symbol in others: of the places of a mask, `u0 // batch` a row are at most a row's.
+    """
+    counted = {symbol: counts[symbol] for symbol in expression.free_symbols if symbol in counts}
+    if counted and all(_grows(expression, symbol) for symbol in counted):
+        known = [largest_size(expression, ranges), largest_size(expression.xreplace(counted), ranges)]
+        return min((size for size in known if size is not None), default=None)
     if expression.is_Integer:
         return int(expression)
     symbols = sorted(expression.free_symbols, key=str)
@@ -53,6 +72,18 @@ def largest_size(expression: sympy.Expr, ranges: Mapping[sympy.Symbol, ValueRang
     return max(v for v in (at_bounds, *values) if v is not None)
 
 
+def _grows(expression: sympy.Expr, symbol: sympy.Symbol) -> bool:
+    """Whether an expression never gets smaller as one of its symbols, all of them sizes, gets larger."""
+    if expression == symbol or not expression.has(symbol):
+        return True
+    if isinstance(expression, FloorDiv) and expression.args[1].has(symbol):
+        return False
+    if isinstance(expression, sympy.Mul) and any(each.is_number and each < 0 for each in expression.args):
+        return False
+    known = (sympy.Add, sympy.Mul, FloorDiv, Max, Min)
+    return isinstance(expression, known) and all(_grows(each, symbol) for each in expression.args)
+
+
 def _points(bound: int) -> list[int]:
     halves = {bound >> step for step in range(1, bound.bit_length())}
     return sorted({max(bound - i, 1) for i in range(_BELOW)} | {o for o in _OTHERS if o <= bound} | halves)
@@ -62,12 +93,12 @@ def upper_bound(size: int | torch.SymInt) -> int | None:
     """`largest_size` of a size of a traced tensor, at the bounds that its symbols have now."""
     if isinstance(size, int):
         return size
-    return largest_size(size.node.expr, size.node.shape_env.var_to_range)
+    return largest_size(size.node.expr, size.node.shape_env.var_to_range, _counts.get())
 
 
 @contextmanager
-def exact_upper_bounds() -> Iterator[None]:
-    """While held, executorch asks `largest_size` for the upper bound of a size.
+def exact_upper_bounds(counts: Mapping[sympy.Symbol, sympy.Expr] = MappingProxyType({})) -> Iterator[None]:
+    """While held, executorch asks `upper_bound` for the upper bound of a size, which knows what is counted.
 
     XNNPACK plans a delegate's memory for the shapes that were written into it: 67 GB for one attention of Qwen3-Next, whose
     chunk length is such a quotient.
@@ -79,9 +110,11 @@ def exact_upper_bounds() -> Iterator[None]:
         return original(size) if largest is None else largest
 
     sym_util.eval_upper_bound = eval_upper_bound
+    token = _counts.set(counts)
     try:
         yield
     finally:
+        _counts.reset(token)
         sym_util.eval_upper_bound = original
 
 
@@ -114,9 +147,9 @@ class UpperSizes(PassBase):
     def _size(self, size: Any) -> int:
         if not isinstance(size, torch.SymInt):
             return int(size)
-        expression, shape_env = size.node.expr, size.node.shape_env
+        expression = size.node.expr
         if expression not in self._known:
-            largest = largest_size(expression, shape_env.var_to_range)
+            largest = upper_bound(size)
             if largest is None:
                 raise RuntimeError(f"the size {expression} has no finite bound")
             self._known[expression] = largest
