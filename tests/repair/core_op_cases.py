@@ -217,7 +217,7 @@ FAMILIES: dict[str, Family] = {
         _fractions,
         _each(
             "acos asin atan atanh ceil cos cosh erf exp exp2 expm1 floor log log10 log1p log2 neg reciprocal round rsqrt "
-            "sigmoid sin sinh sqrt square tan tanh trunc asinh frac fix special_exp2 signbit",
+            "sigmoid sin sinh sqrt square tan tanh trunc asinh frac fix special_exp2 signbit erfc special_erfc",
             "x",
         )
         | {
@@ -293,6 +293,11 @@ FAMILIES: dict[str, Family] = {
             "all.dim": ("p", 1, True),
             "cumsum.default": ("i", 1),
             "bitwise_right_shift.Tensor_Scalar": ("i", 1),
+            "bitwise_and.Scalar": ("i", 3),
+            "bitwise_or.Scalar": ("i", 5),
+            "bitwise_or.Scalar#of booleans": ("p", True),
+            "bitwise_xor.Scalar": ("i", 6),
+            "bitwise_xor.Scalar#of booleans": ("p", 2),
             "bitwise_left_shift.Tensor_Scalar": ("i", 1),
             "__rshift__.Scalar": ("i", 2),
             "__lshift__.Scalar": ("i", 2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -60,7 +61,27 @@ def copysign(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(y < 0, -size, size)
 
 
+def erfc(x: Tensor) -> Tensor:
+    """What `erf` leaves of 1."""
+    return 1 - torch.erf(x)
+
+
+def bitwise_with_number(op: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, int], Tensor]:
+    """A bitwise `op` of a tensor and a number, by its overload for tensors."""
+
+    def of_number(x: Tensor, other: int) -> Tensor:
+        kind = torch.result_type(x, other)
+        return op(x.to(kind), torch.scalar_tensor(other, dtype=kind))
+
+    return of_number
+
+
 RULES = {
+    "aten.erfc.default": erfc,
+    "aten.special_erfc.default": erfc,
+    "aten.bitwise_and.Scalar": bitwise_with_number(torch.bitwise_and),
+    "aten.bitwise_or.Scalar": bitwise_with_number(torch.bitwise_or),
+    "aten.bitwise_xor.Scalar": bitwise_with_number(torch.bitwise_xor),
     "aten.hypot.default": hypot,
     "aten.round.decimals": round_decimals,
     "aten.signbit.default": signbit,
