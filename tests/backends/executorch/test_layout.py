@@ -89,3 +89,22 @@ class NormAlone(torch.nn.Module):
 def test_a_batch_norm_without_convolutions(export: Any, frames: int) -> None:
     exported = export(NormAlone(), {"spectrum": torch.randn(2, 1, frames, 6)}, dynamic=False)
     assert exported.error(spectrum=torch.randn(2, 1, frames, 6)) < 1e-5
+
+
+class NormOfProduct(torch.nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer, self.norm = torch.nn.Linear(5, width), torch.nn.BatchNorm2d(6)
+        torch.nn.init.normal_(self.norm.running_mean)  # type: ignore[arg-type]
+        torch.nn.init.uniform_(self.norm.running_var, 0.5, 2.0)  # type: ignore[arg-type]
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """values [b, 6, n, 5]: the layer is about the last axis, the norm about the second."""
+        return self.norm(self.layer(values))
+
+
+@pytest.mark.parametrize("width", [6, 1])  # as many as channels: the wrong numbers, in silence
+def test_a_batch_norm_of_a_product(export: Any, width: int) -> None:
+    exported = export(NormOfProduct(width), {"values": torch.randn(2, 6, 4, 5)})
+    assert exported.error(values=torch.randn(3, 6, 7, 5)) < 1e-5
