@@ -108,3 +108,15 @@ class NormOfProduct(torch.nn.Module):
 def test_a_batch_norm_of_a_product(export: Any, width: int) -> None:
     exported = export(NormOfProduct(width), {"values": torch.randn(2, 6, 4, 5)})
     assert exported.error(values=torch.randn(3, 6, 7, 5)) < 1e-5
+
+
+class PooledChoice(torch.nn.Module):
+    def forward(self, signal: torch.Tensor) -> torch.Tensor:
+        """signal [b, c, n]: the places that a mask picks, pooled."""
+        return F.avg_pool1d(signal[..., signal[0, 0] > 0], 2)
+
+
+def test_pooling_over_a_length_that_is_data(export: Any) -> None:
+    signal = torch.tensor([1.0, -1, 2, 3, -2, 4, 5, -1, 2]).expand(2, 3, 9).clone()
+    exported = export(PooledChoice(), {"signal": signal})
+    assert exported.error(signal=torch.cat([signal, 2 * signal], -1)[:1]) < 1e-5

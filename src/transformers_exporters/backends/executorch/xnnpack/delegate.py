@@ -45,6 +45,7 @@ from executorch.exir.backend.backend_details import BackendDetails, CompileSpec,
 from executorch.exir.delegate import executorch_call_delegate
 from executorch.exir.dialects._ops import ops
 from torch.export import ExportedProgram
+from torch.fx.experimental.symbolic_shapes import has_free_unbacked_symbols
 
 from ..weight_bytes import weight_bytes
 from .operators import own_visitors
@@ -66,6 +67,10 @@ class _ChannelsLast(ChannelsLastTaggedReshapePass):  # executorch is untyped
             ops.edge.transformers_exporters.batched_matmul.default,
         }
     )
+
+    def _is_nhwc(self, tensor: torch.Tensor) -> bool:
+        """Of a tensor with a size that is data nobody can say it; a part takes and gives row-major memory."""
+        return not any(map(has_free_unbacked_symbols, tensor.shape)) and bool(super()._is_nhwc(tensor))
 
 
 #: What is one when `DecomposeBatchNorm` has run.
