@@ -1,6 +1,6 @@
 import pytest
 
-from transformers_exporters.runtime.axis_expressions import evaluate
+from transformers_exporters.runtime.axis_expressions import evaluate, holds
 
 SIZES = {"sequence": 10, "cache": 7, "s": 9}
 
@@ -34,3 +34,22 @@ SIZES = {"sequence": 10, "cache": 7, "s": 9}
 )
 def test_known_expressions_are_computed_and_others_left_alone(expression: str, expected: int | None) -> None:
     assert evaluate(expression, SIZES) == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("a*b<=100", True),
+        ("a**2>100", False),
+        ("Ne(Mod(a,2),0)", False),
+        ("Eq(a,b)", False),
+        ("IntTrueDiv(a,b)<1.5", True),
+        ("Abs(a-b)>=2", True),
+        ("a<c", None),
+        ("a**99<1", None),
+        ("__import__('os').getpid()>0", None),
+        ("a", None),
+    ],
+)
+def test_conditions(condition: str, expected: bool | None) -> None:
+    assert holds(condition, {"a": 8, "b": 10}) is expected

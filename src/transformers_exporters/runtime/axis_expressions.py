@@ -1,4 +1,4 @@
-"""Evaluate the expressions that stand for derived axes, e.g. `2*sequence` or `Max(1, cache + sequence)`."""
+"""Evaluate the expressions that stand for derived axes, e.g. `2*sequence` or `Max(1, cache + sequence)`, and conditions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
-__all__ = ["evaluate", "multiple"]
+__all__ = ["evaluate", "holds", "multiple"]
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -15,10 +16,21 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
+    ast.Pow: lambda base, power: _power(base, power),
 }
 
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+#: A file says what is computed here, so it must not take long.
+_LARGEST_POWER = 8
+
 # What torch's symbolic shapes print for the same operations.
-_FUNCTIONS: Mapping[str, Callable[..., int]] = {
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "Max": max,
     "Min": min,
     "max": max,
@@ -28,6 +40,13 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "FloorDiv": operator.floordiv,
     "CleanDiv": operator.floordiv,
     "CeilDiv": lambda a, b: -(-a // b),
+    "IntTrueDiv": operator.truediv,
+    "FloatTrueDiv": operator.truediv,
+    "PowByNatural": lambda base, power: _power(base, power),
+    "ToFloat": float,
+    "Abs": abs,
+    "Eq": operator.eq,
+    "Ne": operator.ne,
 }
 
 
@@ -41,6 +60,16 @@ def evaluate(expression: str, sizes: Mapping[str, int]) -> int | None:
         return None if tree is None else _value(tree, sizes)
     except (LookupError, TypeError, ZeroDivisionError, RecursionError):
         return None
+
+
+def holds(condition: str, sizes: Mapping[str, int]) -> bool | None:
+    """Whether a comparison of such expressions holds (`height*width<=100`, `Ne(a, b)`); None as for `evaluate`."""
+    tree = _parse(condition)
+    if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and type(tree.ops[0]) in _COMPARISONS:
+        left, right = (evaluate(ast.unparse(side), sizes) for side in (tree.left, tree.comparators[0]))
+        return None if left is None or right is None else _COMPARISONS[type(tree.ops[0])](left, right)
+    answer = evaluate(condition, sizes)
+    return answer if isinstance(answer, bool) else None
 
 
 def multiple(expression: str) -> tuple[int, str] | None:
@@ -61,10 +90,16 @@ def _parse(expression: str) -> ast.expr | None:
         return None
 
 
+def _power(base: int, power: int) -> int:
+    if not 0 <= power <= _LARGEST_POWER:
+        raise LookupError(f"the power {power}")
+    return int(base**power)
+
+
 def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
     """Raises `LookupError` for anything that is not known."""
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return node.value  # type: ignore[return-value]
     if isinstance(node, ast.Name):
         return sizes[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..artifact.spec import AxisRange, ComponentSpec, Size, TensorSpec
 from ..errors import InputError
-from .axis_expressions import evaluate, multiple
+from .axis_expressions import evaluate, holds, multiple
 
 __all__ = ["check_feeds"]
 
@@ -116,6 +116,13 @@ def _check_sizes(spec: ComponentSpec, arrays: Mapping[str, Any]) -> None:
             names = ", ".join(f"{name}={size}" for name, size in sizes.items() if name in expression)
             raise InputError(_wrong_size(tensor, axis, expected, got, arrays, f" ({expression} with {names})"))
         _check_range(spec, tensor, axis, expression, got)
+    for condition, line in spec.options.get("conditions", {}).items():
+        if holds(condition, sizes) is False:
+            names = ", ".join(f"{name}={size}" for name, size in sizes.items() if name in condition)
+            raise InputError(
+                f"{spec.name} was exported for inputs with {condition}, got {names}: the model decides by it ({line}). "
+                "Export with inputs like these."
+            )
 
 
 def _bind_multiple(

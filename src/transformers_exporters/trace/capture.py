@@ -24,6 +24,7 @@ from ..prepare.record import Prepared
 from ..prepare.resize import resize
 from ..prepare.untouched import put_back, written_weights
 from .assumptions import accepts, answered_from_sample, asks_for_values, forget_sample
+from .decisions import conditions, noted_decisions, refused, with_conditions
 from .describe import describe, sizes_of
 from .dims import request_shapes
 from .fixed_sums import with_fixed_sums
@@ -94,6 +95,11 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], 
         if remainders:
             traced, steps = any_remainder(traced, prepared, lambda other: again(inputs=other, remainders=False))
             traced = with_multiples(traced, steps)
+            needed = conditions(traced, prepared)
+            inputs = resize(prepared.inputs, prepared.axes, refused(traced, prepared, needed))
+            if sizes_of(inputs) != sizes_of(prepared.inputs):
+                return again(inputs=inputs)
+            traced = with_conditions(traced, prepared, needed)
         report_frozen(traced, prepared)
     return traced
 
@@ -150,7 +156,7 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[Expo
 
     def export() -> ExportedProgram:
         forward = _exportable_forward(prepared.model, prepared.inputs, strict=config.strict)
-        with torch.no_grad(), _without_partial_graph(), forward:
+        with torch.no_grad(), _without_partial_graph(), noted_decisions(), forward:
             return torch.export.export(
                 prepared.model,
                 (),

@@ -86,8 +86,11 @@ def shape_of(value: torch.Tensor, names: Mapping[str, str]) -> tuple[Size, ...]:
 def size_of(size: Any, names: Mapping[str, str]) -> Size:
     """One traced size: an int, a name, or an expression of names."""
     expression = getattr(getattr(size, "node", None), "expr", None)
-    if expression is None or expression.is_Integer:
-        return int(size)
+    return int(size) if expression is None or expression.is_Integer else text_of(expression, names)
+
+
+def text_of(expression: sympy.Basic, names: Mapping[str, str]) -> str:
+    """An expression of symbols in axis names, as `runtime.axis_expressions` reads it."""
     text = str(expression.xreplace({s: sympy.Symbol(names.get(str(s), str(s))) for s in expression.free_symbols}))
     return re.sub(r"\s+", "", text)
 

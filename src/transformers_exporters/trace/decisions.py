@@ -1,0 +1,200 @@
+"""Branches of the model's own code on sizes: which of them the graph is right on one side of only.
+
+`if height * width > 100:` is answered at the traced sizes. torch.export notes the answer as a guard, among hundreds that
+say nothing about the graph, and an artifact has no guards. So the comparisons that modelling code itself makes are noted
+during the trace, each is tried where it would be answered otherwise, and those that matter become conditions of the
+component, which are checked at every call. What one axis alone decides is a range where it can be (`ranges`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import linecache
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sympy
+import torch
+from torch.export import ExportedProgram
+
+from ..artifact.spec import AxisRange
+from ..prepare.axes import with_traced_names
+from ..prepare.record import Prepared
+from ..prepare.references import is_referenced
+from ..prepare.resize import axis_size
+from ..runtime.axis_expressions import holds
+from .dims import shape_env_of, text_of
+from .idioms.calling import is_models
+from .ranges import Trial
+from .record import Traced
+
+logger = logging.getLogger(__name__)
+
+#: The attribute of a `ShapeEnv` that holds what was noted in its trace: the line of the model by comparison.
+_NOTED = "compared_by_model"
+#: Torch's frames between the question and the code that asks it: `bool`, `max` and `abs` of a symbol.
+_ASKING = tuple(str(Path(torch.__file__).parent / part) for part in ("__init__.py", "fx/experimental/sym_node.py"))
+#: Sizes tried beside those around the traced one, the nearest first.
+_SIZES = (1, 2, 3, 4, 5, 8, 13, 16, 32, 64, 128, 256, 512)
+#: Trials of one component. A comparison that none was left for is taken to matter.
+_MOST_TRIALS = 24
+#: So many of the nearest sizes are tried, and the largest of those up to the other number.
+_NEAR, _FAR = 2, 64
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """One comparison as the trace answered it, over axis names, and the line that makes it."""
+
+    text: str
+    line: str
+
+
+@contextmanager
+def noted_decisions() -> Iterator[None]:
+    """While held, comparisons of sizes that modelling code decides by are noted in their trace's `ShapeEnv`."""
+    originals: dict[Any, Callable[[Any], bool]] = {kind: kind.__bool__ for kind in (torch.SymBool, torch.SymInt)}
+
+    def noting(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        @functools.wraps(original)
+        def truth(self: Any) -> bool:
+            expression = self.node.expr
+            answer = original(self)
+            line = _asking_line()
+            if line is not None:
+                question = expression if isinstance(self, torch.SymBool) else sympy.Ne(expression, 0)
+                noted = vars(self.node.shape_env).setdefault(_NOTED, {})
+                noted.setdefault(question if answer else sympy.Not(question), line)
+            return answer
+
+        return truth
+
+    try:
+        for kind, original in originals.items():
+            kind.__bool__ = noting(original)
+        yield
+    finally:
+        for kind, original in originals.items():
+            kind.__bool__ = original
+
+
+def _asking_line() -> str | None:
+    """`file:line: code` of the modelling code that asks for a truth value itself; None if an op does."""
+    frame: Any = sys._getframe(2)
+    ours = __package__.partition(".")[0]
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_ASKING) or frame.f_globals.get("__name__", "").partition(".")[0] == ours
+    ):
+        frame = frame.f_back
+    if frame is None or not is_models(frame.f_code.co_filename):
+        return None
+    code = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}: {code}"
+
+
+def conditions(traced: Traced, prepared: Prepared) -> dict[str, str]:
+    """What must hold of a component's axes for its graph to be right, and the line of the model that asks.
+
+    Args:
+        traced: With proved ranges.
+        prepared: What was traced. Its model runs here, in eager mode.
+    """
+    decisions = _decisions(traced.program, traced.symbols)
+    if not decisions or is_referenced(prepared.model) or "cache" in traced.spec.axes:
+        return {}  # a trial would read a whole checkpoint, or take a cache that does not belong to its inputs
+    axes = with_traced_names(prepared.axes, traced.spec.inputs)
+    names = {name for name in traced.spec.axes if any(name in decision.text for decision in decisions)}
+    base = {name: size for name in sorted(names) if (size := axis_size(prepared.inputs, axes, name))}
+    own = {name: size for name in base if (size := axis_size(prepared.original, axes, name))}
+    points = list(_points(base, own, traced.spec.axes))
+    undecided = {each: [p for p in points if holds(each.text, base | p) is False] for each in decisions}
+    return {each.text: each.line for each in _that_matter(Trial(traced, prepared), undecided, base)}
+
+
+def refused(traced: Traced, prepared: Prepared, needed: Mapping[str, str]) -> dict[str, int]:
+    """The caller's sizes, if they are among those that a component's conditions refuse: to be traced at these."""
+    own = _own_sizes(traced, prepared)
+    broken = [text for text in needed if holds(text, own) is False]
+    return {name: size for name, size in own.items() if any(name in text for text in broken)}
+
+
+def with_conditions(traced: Traced, prepared: Prepared, needed: Mapping[str, str]) -> Traced:
+    """The component with its conditions, which are reported. Those that the caller's own sizes break are not among them."""
+    own, spec = _own_sizes(traced, prepared), traced.spec
+    kept = {text: line for text, line in needed.items() if holds(text, own) is not False}
+    if not kept:
+        return traced
+    logger.warning(
+        "%s: the model's code decides by sizes, and the graph holds one way. It takes inputs for which this holds, and "
+        "refuses others: %s.",
+        spec.name,
+        "; ".join(f"{text} ({line})" for text, line in kept.items()),
+    )
+    return dataclasses.replace(traced, spec=dataclasses.replace(spec, options={**spec.options, "conditions": kept}))
+
+
+def _own_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
+    axes = with_traced_names(prepared.axes, traced.spec.inputs)
+    return {name: size for name in traced.spec.axes if (size := axis_size(prepared.original, axes, name))}
+
+
+def _decisions(program: ExportedProgram, symbols: Mapping[str, str]) -> list[_Decision]:
+    """The comparisons of the trace over axes alone, each once."""
+    shape_env = shape_env_of(program)
+    found: dict[str, _Decision] = {}
+    for question, line in getattr(shape_env, _NOTED, {}).items():
+        known = shape_env.replace(question) if shape_env is not None else question
+        for each in sympy.And.make_args(known):
+            if not isinstance(each, sympy.Rel) or not all(str(s) in symbols for s in each.free_symbols):
+                continue
+            if each.free_symbols:
+                text = text_of(each, symbols)
+                found.setdefault(text, _Decision(text, line))
+    return list(found.values())
+
+
+def _points(base: dict[str, int], own: dict[str, int], ranges: Mapping[str, AxisRange]) -> Iterator[dict[str, int]]:
+    """Sizes to try: the caller's, and those of one axis at a time that the component takes, the nearest first."""
+    if own != base:
+        yield dict(own)
+    for name, size in base.items():
+        near = {size - 1, size + 1, size // 2, 2 * size, 2 * size + 1, 3 * size, *_SIZES} - {size}
+        for other in sorted(near, key=lambda n: abs(n - size)):
+            if other > 0 and _in(ranges[name], other):
+                yield {name: other}
+
+
+def _in(bounds: AxisRange, size: int) -> bool:
+    above = bounds.maximum is not None and size > bounds.maximum
+    return not (size < bounds.minimum or above or size % bounds.multiple_of)
+
+
+def _that_matter(
+    trial: Trial, undecided: Mapping[_Decision, list[dict[str, int]]], base: dict[str, int]
+) -> list[_Decision]:
+    """The decisions without which the program differs from the model at a size where they would be made otherwise."""
+    kept: list[_Decision] = []
+    verdicts: dict[tuple[tuple[str, int], ...], bool | None] = {}
+    for decision, points in undecided.items():
+        # Where a decision that matters would be another, too, the program is wrong whatever this one does.
+        alone = [p for p in points if all(holds(other.text, base | p) is not False for other in kept)]
+        for point in _near_and_far(alone):
+            key = tuple(sorted(point.items()))
+            if key not in verdicts:
+                verdicts[key] = trial.same(point) if len(verdicts) < _MOST_TRIALS else False
+            if verdicts[key] is False:
+                kept.append(decision)
+                break
+    return kept
+
+
+def _near_and_far(points: list[dict[str, int]]) -> list[dict[str, int]]:
+    """The first of some points, and the last that is not too large to try: `max(a, b) > 12` asks two questions."""
+    far = [point for point in points if max(point.values()) <= _FAR]
+    return [*points[:_NEAR], *far[-1:]]

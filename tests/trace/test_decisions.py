@@ -1,0 +1,97 @@
+"""Branches on sizes: a graph holds one way, and refuses sizes that take another, whatever is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import transformers_exporters as te
+
+
+class Branch(torch.nn.Module):
+    def __init__(self, question: Callable[[torch.Tensor], Any]) -> None:
+        super().__init__()
+        self.question = question
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """values float32 [b, t, d]"""
+        return values * 2 if self.question(values) else values + 1
+
+
+QUESTIONS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "a quotient": lambda x: x.shape[1] // 4 > 3,
+    "a square": lambda x: x.shape[1] ** 2 > 100,
+    "a product": lambda x: x.shape[1] * x.shape[2] > 100,
+    "two axes": lambda x: x.shape[1] > x.shape[2],
+    "a remainder": lambda x: x.shape[1] % 7 < 3,
+    "the number of elements": lambda x: x.numel() > 500,
+    "the larger of two": lambda x: max(x.shape[1], x.shape[2]) > 12,
+    "a difference": lambda x: abs(x.shape[1] - x.shape[2]) > 3,
+    "a ratio": lambda x: x.shape[1] / x.shape[2] > 1.5,
+    "a number": lambda x: x.shape[1] % 2,
+    "the batch": lambda x: x.shape[0] * x.shape[1] > 30,
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+def test_the_other_way_is_refused_or_right(question: Callable[[torch.Tensor], Any]) -> None:
+    model = Branch(question).eval()
+    exported = te.DynamoExporter().export_model(model, {"values": torch.randn(2, 9, 8)}, te.DynamoConfig(dynamic=True))
+    computed = 0
+    for batch in (1, 5):
+        for length in (1, 3, 8, 9, 10, 13, 20, 40):
+            for width in (1, 4, 8, 30):
+                values = torch.randn(batch, length, width)
+                try:
+                    got = exported(values=values)
+                except te.InputError:
+                    continue
+                torch.testing.assert_close(got, model(values))
+                computed += 1
+    assert computed > 10
+
+
+def test_the_message_names_the_sizes_and_the_line() -> None:
+    model = Branch(QUESTIONS["a product"]).eval()
+    exported = te.DynamoExporter().export_model(model, {"values": torch.randn(2, 9, 8)}, te.DynamoConfig(dynamic=True))
+    with pytest.raises(
+        te.InputError, match=r"values_1\*values_2<=100, got values_1=20, values_2=8.*test_decisions.py:\d+"
+    ):
+        exported(values=torch.randn(2, 20, 8))
+
+
+class EvenTokens(torch.nn.Module):
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        """input_ids int64 [b, t]"""
+        return input_ids * 2 if input_ids.shape[1] % 2 == 0 else input_ids
+
+
+def test_the_callers_own_sizes_take_the_way_of_the_graph() -> None:
+    """The exporter traces at 37 tokens, which are odd."""
+    model, inputs = EvenTokens().eval(), {"input_ids": torch.arange(16).view(2, 8)}
+    exported = te.DynamoExporter().export_model(model, inputs, te.DynamoConfig(dynamic=True))
+    for length in (8, 12, 2):
+        ids = torch.arange(3 * length).view(3, length)
+        torch.testing.assert_close(exported(input_ids=ids), model(ids))
+    with pytest.raises(te.InputError, match="input_ids"):
+        exported(input_ids=torch.arange(18).view(2, 9))
+
+
+class SavesWork(torch.nn.Module):
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """values float32 [b, t, d]: both ways of every branch compute the same."""
+        if values.shape[1] * values.shape[2] > 1:
+            values = values + 0
+        return values * 2 if values.shape[1] > values.shape[2] else values + values
+
+
+def test_a_branch_that_changes_nothing_refuses_nothing() -> None:
+    model, inputs = SavesWork().eval(), {"values": torch.randn(2, 9, 8)}
+    exported = te.DynamoExporter().export_model(model, inputs, te.DynamoConfig(dynamic=True))
+    assert "conditions" not in exported["model"].spec.options
+    for shape in ((1, 1, 1), (3, 4, 20), (2, 30, 2)):
+        values = torch.randn(shape)
+        torch.testing.assert_close(exported(values=values), model(values))
