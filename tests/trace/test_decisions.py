@@ -63,6 +63,17 @@ def test_the_message_names_the_sizes_and_the_line() -> None:
         exported(values=torch.randn(2, 20, 8))
 
 
+def test_axes_that_the_caller_asks_for_are_no_exception() -> None:
+    model = Branch(QUESTIONS["a product"]).eval()
+    shapes = {"values": {1: torch.export.Dim("rows", min=2, max=50), 2: torch.export.Dim("columns", min=2, max=50)}}
+    config = te.DynamoConfig(dynamic_shapes=shapes)
+    exported = te.DynamoExporter().export_model(model, {"values": torch.randn(2, 9, 8)}, config)
+    values = torch.randn(2, 3, 30)
+    torch.testing.assert_close(exported(values=values), model(values))
+    with pytest.raises(te.InputError, match="<=100"):
+        exported(values=torch.randn(2, 20, 8))
+
+
 class EvenTokens(torch.nn.Module):
     def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
         """input_ids int64 [b, t]"""

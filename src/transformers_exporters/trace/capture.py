@@ -101,6 +101,8 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], 
                 return again(inputs=inputs)
             traced = with_conditions(traced, prepared, needed)
         report_frozen(traced, prepared)
+    elif config.dynamic_shapes is not None:
+        traced = with_conditions(traced, prepared, conditions(traced, prepared))
     return traced
 
 

@@ -64,9 +64,9 @@ def noted_decisions() -> Iterator[None]:
     def noting(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
         @functools.wraps(original)
         def truth(self: Any) -> bool:
-            expression = self.node.expr
+            expression = getattr(self.node, "expr", None)  # a constant's node has none
             answer = original(self)
-            line = _asking_line()
+            line = _asking_line() if expression is not None else None
             if line is not None:
                 question = expression if isinstance(self, torch.SymBool) else sympy.Ne(expression, 0)
                 noted = vars(self.node.shape_env).setdefault(_NOTED, {})
