@@ -32,6 +32,7 @@ from .prepare.samples import sample_inputs
 from .prepare.split import split_for_generation
 from .prepare.untouched import kept_weights, untouched
 from .runtime.assumed import OUTPUT
+from .runtime.axis_expressions import holds
 
 __all__ = ["TOLERANCES", "Report", "Row", "verify"]
 
@@ -225,6 +226,8 @@ def _cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any
     for sizes in ({}, *_variations(own, spec)):
         wanted = {**own, **sizes}
         case = ", ".join(f"{name}={size}" for name, size in wanted.items()) or "the given sizes"
+        if any(holds(condition, wanted) is False for condition in spec.options.get("conditions", ())):
+            continue  # the artifact refuses them, and says so
         resized = resize(kwargs, axes, sizes)
         if case not in seen and _masked_rows(resized) <= _masked_rows(kwargs):
             seen.add(case)

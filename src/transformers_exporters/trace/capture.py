@@ -24,7 +24,8 @@ from ..prepare.record import Prepared
 from ..prepare.resize import resize
 from ..prepare.untouched import put_back, written_weights
 from .assumptions import accepts, answered_from_sample, asks_for_values, forget_sample
-from .decisions import conditions, noted_decisions, refused, with_conditions
+from .comparisons import noted_decisions
+from .decisions import conditions, refused, with_conditions
 from .describe import describe, sizes_of
 from .dims import request_shapes
 from .fixed_sums import with_fixed_sums

@@ -1,27 +1,14 @@
 """Branches of the model's own code on sizes: which of them the graph is right on one side of only.
 
-`if height * width > 100:` is answered at the traced sizes. torch.export notes the answer as a guard, among hundreds that
-say nothing about the graph, and an artifact has no guards. So the comparisons that modelling code itself makes are noted
-during the trace, each is tried where it would be answered otherwise, and those that matter become conditions of the
+Each comparison (`comparisons`) is tried where it would be answered otherwise. Those that matter become conditions of the
 component, which are checked at every call. What one axis alone decides is a range where it can be (`ranges`).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import linecache
 import logging
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-import sympy
-import torch
-from torch.export import ExportedProgram
+from collections.abc import Iterator, Mapping
 
 from ..artifact.spec import AxisRange
 from ..prepare.axes import with_traced_names
@@ -29,73 +16,18 @@ from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
 from ..prepare.resize import axis_size
 from ..runtime.axis_expressions import holds
-from .dims import shape_env_of, text_of
-from .idioms.calling import is_models
+from .comparisons import Decision, decisions_of
 from .ranges import Trial
 from .record import Traced
 
 logger = logging.getLogger(__name__)
 
-#: The attribute of a `ShapeEnv` that holds what was noted in its trace: the line of the model by comparison.
-_NOTED = "compared_by_model"
-#: Torch's frames between the question and the code that asks it: `bool`, `max` and `abs` of a symbol.
-_ASKING = tuple(str(Path(torch.__file__).parent / part) for part in ("__init__.py", "fx/experimental/sym_node.py"))
 #: Sizes tried beside those around the traced one, the nearest first.
 _SIZES = (1, 2, 3, 4, 5, 8, 13, 16, 32, 64, 128, 256, 512)
 #: Trials of one component. A comparison that none was left for is taken to matter.
 _MOST_TRIALS = 24
 #: So many of the nearest sizes are tried, and the largest of those up to the other number.
 _NEAR, _FAR = 2, 64
-
-
-@dataclass(frozen=True)
-class _Decision:
-    """One comparison as the trace answered it, over axis names, and the line that makes it."""
-
-    text: str
-    line: str
-
-
-@contextmanager
-def noted_decisions() -> Iterator[None]:
-    """While held, comparisons of sizes that modelling code decides by are noted in their trace's `ShapeEnv`."""
-    originals: dict[Any, Callable[[Any], bool]] = {kind: kind.__bool__ for kind in (torch.SymBool, torch.SymInt)}
-
-    def noting(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
-        @functools.wraps(original)
-        def truth(self: Any) -> bool:
-            expression = getattr(self.node, "expr", None)  # a constant's node has none
-            answer = original(self)
-            line = _asking_line() if expression is not None else None
-            if line is not None:
-                question = expression if isinstance(self, torch.SymBool) else sympy.Ne(expression, 0)
-                noted = vars(self.node.shape_env).setdefault(_NOTED, {})
-                noted.setdefault(question if answer else sympy.Not(question), line)
-            return answer
-
-        return truth
-
-    try:
-        for kind, original in originals.items():
-            kind.__bool__ = noting(original)
-        yield
-    finally:
-        for kind, original in originals.items():
-            kind.__bool__ = original
-
-
-def _asking_line() -> str | None:
-    """`file:line: code` of the modelling code that asks for a truth value itself; None if an op does."""
-    frame: Any = sys._getframe(2)
-    ours = __package__.partition(".")[0]
-    while frame is not None and (
-        frame.f_code.co_filename.startswith(_ASKING) or frame.f_globals.get("__name__", "").partition(".")[0] == ours
-    ):
-        frame = frame.f_back
-    if frame is None or not is_models(frame.f_code.co_filename):
-        return None
-    code = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}: {code}"
 
 
 def conditions(traced: Traced, prepared: Prepared) -> dict[str, str]:
@@ -105,7 +37,7 @@ def conditions(traced: Traced, prepared: Prepared) -> dict[str, str]:
         traced: With proved ranges.
         prepared: What was traced. Its model runs here, in eager mode.
     """
-    decisions = _decisions(traced.program, traced.symbols)
+    decisions = decisions_of(traced)
     if not decisions or is_referenced(prepared.model) or "cache" in traced.spec.axes:
         return {}  # a trial would read a whole checkpoint, or take a cache that does not belong to its inputs
     axes = with_traced_names(prepared.axes, traced.spec.inputs)
@@ -113,7 +45,7 @@ def conditions(traced: Traced, prepared: Prepared) -> dict[str, str]:
     base = {name: size for name in sorted(names) if (size := axis_size(prepared.inputs, axes, name))}
     own = {name: size for name in base if (size := axis_size(prepared.original, axes, name))}
     points = list(_points(base, own, traced.spec.axes))
-    undecided = {each: [p for p in points if holds(each.text, base | p) is False] for each in decisions}
+    undecided = {each: [p for p in points if each.is_broken(base | p)] for each in decisions}
     return {each.text: each.line for each in _that_matter(Trial(traced, prepared), undecided, base)}
 
 
@@ -144,21 +76,6 @@ def _own_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
     return {name: size for name in traced.spec.axes if (size := axis_size(prepared.original, axes, name))}
 
 
-def _decisions(program: ExportedProgram, symbols: Mapping[str, str]) -> list[_Decision]:
-    """The comparisons of the trace over axes alone, each once."""
-    shape_env = shape_env_of(program)
-    found: dict[str, _Decision] = {}
-    for question, line in getattr(shape_env, _NOTED, {}).items():
-        known = shape_env.replace(question) if shape_env is not None else question
-        for each in sympy.And.make_args(known):
-            if not isinstance(each, sympy.Rel) or not all(str(s) in symbols for s in each.free_symbols):
-                continue
-            if each.free_symbols:
-                text = text_of(each, symbols)
-                found.setdefault(text, _Decision(text, line))
-    return list(found.values())
-
-
 def _points(base: dict[str, int], own: dict[str, int], ranges: Mapping[str, AxisRange]) -> Iterator[dict[str, int]]:
     """Sizes to try: the caller's, and those of one axis at a time that the component takes, the nearest first."""
     if own != base:
@@ -176,14 +93,14 @@ def _in(bounds: AxisRange, size: int) -> bool:
 
 
 def _that_matter(
-    trial: Trial, undecided: Mapping[_Decision, list[dict[str, int]]], base: dict[str, int]
-) -> list[_Decision]:
+    trial: Trial, undecided: Mapping[Decision, list[dict[str, int]]], base: dict[str, int]
+) -> list[Decision]:
     """The decisions without which the program differs from the model at a size where they would be made otherwise."""
-    kept: list[_Decision] = []
+    kept: list[Decision] = []
     verdicts: dict[tuple[tuple[str, int], ...], bool | None] = {}
     for decision, points in undecided.items():
         # Where a decision that matters would be another, too, the program is wrong whatever this one does.
-        alone = [p for p in points if all(holds(other.text, base | p) is not False for other in kept)]
+        alone = [p for p in points if not any(other.is_broken(base | p) for other in kept)]
         for point in _near_and_far(alone):
             key = tuple(sorted(point.items()))
             if key not in verdicts:

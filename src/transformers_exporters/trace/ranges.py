@@ -29,6 +29,7 @@ from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
 from ..prepare.resize import axis_size, resize
 from ..prepare.untouched import kept_weights, untouched
+from .comparisons import decisions_of
 from .pinned_sizes import pinned_ranges, unrolls
 from .record import Traced
 
@@ -68,11 +69,16 @@ def _memory_of(values: Any) -> list[torch.UntypedStorage]:
 
 
 class Trial:
-    """The eager model and the traced program, on inputs of other sizes."""
+    """The eager model and the traced program, on inputs of other sizes.
+
+    Attributes:
+        traced: The program and its border.
+        prepared: What was traced.
+    """
 
     def __init__(self, traced: Traced, prepared: Prepared) -> None:
         self.prepared = prepared
-        self._traced = traced
+        self.traced = traced
         self._too_large = math.inf
 
     def same(self, sizes: Mapping[str, int]) -> bool | None:
@@ -80,13 +86,13 @@ class Trial:
 
         None where the model itself refuses, or a trial would need too much memory.
         """
-        prepared, known = self.prepared, self._traced.spec.axes
+        prepared, known = self.prepared, self.traced.spec.axes
         if max(sizes.values()) >= _FEW_ROWS and "batch" in known and "batch" not in prepared.static:
             sizes = {"batch": max(2, known["batch"].minimum), **sizes}
         if max(sizes.values()) >= self._too_large:
             return None
         logger.debug("%s: trying %s", prepared.name, dict(sizes))
-        inputs = resize(prepared.inputs, self._axes, _with_parts(prepared, sizes))
+        inputs = resize(prepared.inputs, self.axes, _with_parts(prepared, sizes))
         try:
             with _Bounded():
                 return self.agrees(inputs)
@@ -119,13 +125,14 @@ class Trial:
         return wanted.keys() == got.keys() and all(_close(wanted[path], got[path], exact) for path in wanted)
 
     @functools.cached_property
-    def _axes(self) -> dict[str, AxisNames]:
-        return with_traced_names(self.prepared.axes, self._traced.spec.inputs)
+    def axes(self) -> dict[str, AxisNames]:
+        """The names of the inputs' axes, those included that only the trace names."""
+        return with_traced_names(self.prepared.axes, self.traced.spec.inputs)
 
     @functools.cached_property
     def _run(self) -> Callable[..., Any]:
         """The program as a module, which is made once: that takes longer than a call of it."""
-        return self._traced.program.module(check_guards=False)
+        return self.traced.program.module(check_guards=False)
 
 
 def prove_ranges(traced: Traced, prepared: Prepared) -> Traced:
@@ -184,13 +191,16 @@ def _widen(trial: Trial, narrow: Mapping[str, AxisRange]) -> dict[str, AxisRange
     minimum = max(bounds.minimum for bounds in narrow.values())
     maxima = [bounds.maximum for bounds in narrow.values() if bounds.maximum is not None]
     prepared = trial.prepared
+    known = trial.traced.spec.axes
+    sizes = {name: size for name in known if (size := axis_size(prepared.inputs, trial.axes, name))}
+    decisions = decisions_of(trial.traced) if "cache" not in known else []
     own = [size for name in narrow if (size := axis_size(prepared.original, prepared.axes, name))]
     low, high = minimum, min(maxima, default=None)
     for size in sorted({*_SMALL, *own, minimum // 2, minimum - 1}, reverse=True):
         if 0 < size < low:
             verdict = trial.same(dict.fromkeys(narrow, size))
-            if verdict is False:
-                break
+            if verdict is False and not any(each.is_broken(sizes | dict.fromkeys(narrow, size)) for each in decisions):
+                break  # where another branch of the model explains it, `decisions` says for which sizes the graph is
             low = size if verdict else low
     if high is not None and high < LARGEST_TRIAL:
         beyond = [trial.same(dict.fromkeys(narrow, size)) for size in (high + 1, 2 * high + 1)]

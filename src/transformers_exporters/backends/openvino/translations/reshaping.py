@@ -34,7 +34,7 @@ def _reshape(call: Call) -> Output:
 
     A product with that axis would come out of the saved file with one column (GLM-5-Next's streams).
     """
-    sizes = list(call["shape"])
+    sizes = list(call[call.names[1]])  # `shape` of a reshape, `size` of a view
     for axis, size in enumerate(sizes):
         if isinstance(size, int) and size == -1 and isinstance(call.result.shape[axis], int):
             sizes[axis] = call.result.shape[axis]
