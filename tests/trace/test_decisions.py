@@ -106,3 +106,35 @@ def test_a_branch_that_changes_nothing_refuses_nothing() -> None:
     for shape in ((1, 1, 1), (3, 4, 20), (2, 30, 2)):
         values = torch.randn(shape)
         torch.testing.assert_close(exported(values=values), model(values))
+
+
+class PaddedAsTensorFlow(torch.nn.Module):
+    """MobileNetV2's first layers: what is padded depends on whether a size is even."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.ModuleList([torch.nn.Conv2d(3, 4, 3, stride=2), torch.nn.Conv2d(4, 4, 3, stride=2)])
+
+    def forward(self, pixel_values: torch.Tensor) -> torch.Tensor:
+        """pixel_values float32 [b, 3, h, w]"""
+        features = pixel_values
+        for layer in self.layers:
+            height, width = features.shape[-2:]
+            down = 1 if height % 2 == 0 else 2
+            across = 1 if width % 2 == 0 else 2
+            padding = (across // 2, across - across // 2, down // 2, down - down // 2)
+            features = layer(torch.nn.functional.pad(features, padding))
+        return features.mean((2, 3))
+
+
+def test_images_stay_open_where_a_remainder_decides() -> None:
+    torch.manual_seed(0)
+    model = PaddedAsTensorFlow().eval()
+    inputs = {"pixel_values": torch.randn(2, 3, 32, 32)}
+    exported = te.DynamoExporter().export_model(model, inputs, te.DynamoConfig(dynamic=True))
+    assert {"height", "width"} <= exported["model"].spec.axes.keys()
+    for size in ((32, 32), (64, 96), (128, 32)):
+        image = torch.randn(1, 3, *size)
+        torch.testing.assert_close(exported(pixel_values=image), model(image))
+    with pytest.raises(te.InputError, match="height"):
+        exported(pixel_values=torch.randn(1, 3, 33, 32))

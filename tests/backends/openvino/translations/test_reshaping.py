@@ -27,3 +27,19 @@ def test_the_rest_is_a_number() -> None:
     assert shape[2].is_static and shape[2].get_length() == 32
     ids = torch.arange(21).reshape(3, 7) % 10
     torch.testing.assert_close(exported(input_ids=ids), model(ids))
+
+
+class Mixed(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """float32 [batch, length] -> float32 [length, batch]. Writing another dtype has the graph traced again, with views."""
+        halves = x.half()
+        halves.add_(x)
+        return halves.float().view(-1, x.shape[0])
+
+
+def test_a_view() -> None:
+    model = Mixed().eval()
+    exported = te.OpenVINOExporter().export_model(model, {"x": torch.randn(2, 5)}, te.OpenVINOConfig(dynamic=True))
+    for shape in ((2, 5), (3, 7)):
+        x = torch.randn(shape)
+        torch.testing.assert_close(exported(x=x), model(x), atol=5e-3, rtol=0)
