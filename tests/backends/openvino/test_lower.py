@@ -53,3 +53,15 @@ def test_the_traced_program_is_left_as_it_was() -> None:
     before = str(traced.program.graph)
     lower(traced, config)
     assert str(traced.program.graph) == before
+
+
+class Mapped(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x float32 [b, t, 4]"""
+        return torch.vmap(lambda rows: rows.cumsum(0) @ rows.mT)(x)
+
+
+def test_a_vmap() -> None:
+    exported = OpenVINOExporter().export_model(Mapped(), {"x": torch.randn(2, 5, 4)}, OpenVINOConfig(dynamic=True))
+    x = torch.randn(2, 7, 4)
+    torch.testing.assert_close(exported(x=x), Mapped()(x), atol=1e-4, rtol=0)
