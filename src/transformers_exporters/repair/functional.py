@@ -97,6 +97,11 @@ def make_functional(graph: Graph) -> int:
     return len(replaced)
 
 
+def marks_vmap(graph: Graph) -> bool:
+    """Whether the marks that torch leaves around a `torch.vmap` are in a graph; `run_decompositions` resolves them."""
+    return any(str(getattr(node.target, "__module__", "")).startswith("torch._functorch") for node in graph.nodes)
+
+
 def writes_into_inputs(graph: Graph) -> bool:
     """Whether an in-place op changes an input or a buffer, itself or through a view: a caller may look at it afterwards."""
     sources: dict[Node, Node] = {}

@@ -16,6 +16,7 @@ from .assumed_output import return_assumed
 from .complex_numbers import split_complex
 from .fixes.stated_defaults import state_defaults
 from .fixes.symbolic_scalars import take_tensor_overloads
+from .functional import marks_vmap
 from .normal_form import to_normal_form
 
 _SHARED = f"{__package__}.fixes"
@@ -43,6 +44,8 @@ def repair(traced: Traced, backend: Backend, config: ExportConfig) -> Traced:
     program._graph_signature = copy.deepcopy(traced.program.graph_signature)
     for old, new in zip(traced.program.graph.nodes, program.graph.nodes, strict=True):
         new.name = old.name  # a copy renames what shadows a builtin (`input` → `input_1`), the signature does not
+    if backend.normal_form and marks_vmap(program.graph):
+        program = program.run_decompositions({})
     if backend.normal_form:
         traced = return_assumed(dataclasses.replace(traced, program=program))
     fired = dict(traced.fired)

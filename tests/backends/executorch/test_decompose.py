@@ -127,3 +127,14 @@ def test_two_numbers_of_one_kind_stay_two(export: Any) -> None:
     exported = export(Items(), {"x": torch.randn(7, 8), "ends": torch.tensor([2, 5])})
     for rows, ends in ((7, [2, 5]), (7, [6, 0]), (9, [4, 20])):
         assert exported.error(x=torch.randn(rows, 8), ends=torch.tensor(ends)) < 1e-5
+
+
+class Mapped(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x float32 [b, t, 4]"""
+        return torch.vmap(lambda rows: rows.cumsum(0) @ rows.mT)(x)
+
+
+def test_a_vmap(export: Any) -> None:
+    exported = export(Mapped(), {"x": torch.randn(2, 5, 4)})
+    assert exported.error(x=torch.randn(2, 7, 4)) < 1e-4

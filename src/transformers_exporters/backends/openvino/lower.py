@@ -74,8 +74,6 @@ def _functional(program: ExportedProgram) -> ExportedProgram:
     made = copy.copy(program)
     made._graph_module = GraphModule(program.graph_module, copy.deepcopy(program.graph))
     try:
-        if any(str(getattr(node.target, "__module__", "")).startswith("torch._functorch") for node in made.graph.nodes):
-            raise NotFunctional("the marks around a torch.vmap")
         make_functional(made.graph)
     except NotFunctional:
         # Slow (it runs the whole graph under fake tensors), but knows every in-place op and view.
