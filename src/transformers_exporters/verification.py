@@ -27,7 +27,7 @@ from .hf.pytrees import register_known_caches, register_objects_in
 from .prepare.axes import AxisNames, leaf_path, name_axes, named_leaves, own_name, with_traced_names
 from .prepare.counters import numbers_as_tensors
 from .prepare.record import Part
-from .prepare.resize import axis_size, resize
+from .prepare.resize import axis_size, axis_sizes, resize
 from .prepare.samples import sample_inputs
 from .prepare.split import split_for_generation
 from .prepare.untouched import kept_weights, untouched
@@ -221,7 +221,7 @@ def _cases(spec: ComponentSpec, part: Part) -> Iterator[tuple[str, dict[str, Any
     kwargs = {name: value for name, value in part.inputs.items() if value is not None}
     axes = with_traced_names(_tied(name_axes(kwargs), spec), spec.inputs)
     free = {name for name in _axis_names(axes) if _is_free(spec, axes, name)}
-    own = {name: size for name in sorted(free) if (size := axis_size(kwargs, axes, name))}
+    own = axis_sizes(kwargs, axes, sorted(free))
     seen = set()
     for sizes in ({}, *_variations(own, spec)):
         wanted = {**own, **sizes}
@@ -333,12 +333,7 @@ def _variations(own: Mapping[str, int], spec: ComponentSpec) -> Iterator[dict[st
 
 
 def _in_range(spec: ComponentSpec, name: str, size: int) -> bool:
-    bounds = spec.axes.get(name)
-    if bounds is None:
-        return True
-    return (
-        bounds.minimum <= size and (bounds.maximum is None or size <= bounds.maximum) and size % bounds.multiple_of == 0
-    )
+    return name not in spec.axes or spec.axes[name].allows(size)
 
 
 def _axis_names(axes: Mapping[str, AxisNames]) -> set[str]:

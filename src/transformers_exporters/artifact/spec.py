@@ -24,6 +24,11 @@ class AxisRange:
     maximum: int | None = None
     multiple_of: int = 1
 
+    def allows(self, size: int) -> bool:
+        """Whether a size is legal."""
+        above = self.maximum is not None and size > self.maximum
+        return not (size < self.minimum or above or size % self.multiple_of)
+
 
 @dataclass(frozen=True)
 class TensorSpec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -20,6 +20,11 @@ def axis_size(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], name: st
                 if axis == name:
                     return int(size)
     return None
+
+
+def axis_sizes(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], names: Iterable[str]) -> dict[str, int]:
+    """The sizes of those of the named axes that a tensor of the inputs has, and that are not empty."""
+    return {name: size for name in names if (size := axis_size(kwargs, axes, name))}
 
 
 def resize(

@@ -64,10 +64,6 @@ def evaluate(expression: str, sizes: Mapping[str, int]) -> int | None:
 
 def holds(condition: str, sizes: Mapping[str, int]) -> bool | None:
     """Whether a comparison of such expressions holds (`height*width<=100`, `Ne(a, b)`); None as for `evaluate`."""
-    tree = _parse(condition)
-    if isinstance(tree, ast.Compare) and len(tree.ops) == 1 and type(tree.ops[0]) in _COMPARISONS:
-        left, right = (evaluate(ast.unparse(side), sizes) for side in (tree.left, tree.comparators[0]))
-        return None if left is None or right is None else _COMPARISONS[type(tree.ops[0])](left, right)
     answer = evaluate(condition, sizes)
     return answer if isinstance(answer, bool) else None
 
@@ -106,6 +102,8 @@ def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
         return -_value(node.operand, sizes)
     if isinstance(node, ast.BinOp):
         return _OPERATORS[type(node.op)](_value(node.left, sizes), _value(node.right, sizes))
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _COMPARISONS[type(node.ops[0])](_value(node.left, sizes), _value(node.comparators[0], sizes))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         return _FUNCTIONS[node.func.id](*(_value(argument, sizes) for argument in node.args))
     raise LookupError(ast.dump(node))

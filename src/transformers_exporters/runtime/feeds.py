@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..artifact.spec import AxisRange, ComponentSpec, Size, TensorSpec
+from ..artifact.spec import ComponentSpec, Size, TensorSpec
 from ..errors import InputError
 from .axis_expressions import evaluate, holds, multiple
 
@@ -137,7 +137,7 @@ def _bind_multiple(
             f"{tensor.name} has {got} along axis {axis} ({expression}); a multiple of {factor} is allowed."
         )
     sizes[name] = got // factor
-    if (legal := spec.axes.get(name)) is not None and not _allows(legal, sizes[name]):
+    if (legal := spec.axes.get(name)) is not None and not legal.allows(sizes[name]):
         bounds = f"{factor * legal.minimum} to {factor * legal.maximum}" if legal.maximum else f"at least {factor}"
         raise InputError(f"{tensor.name} has {got} along axis {axis} ({expression}); {bounds} is allowed.")
 
@@ -149,13 +149,8 @@ def _wrong_size(tensor: TensorSpec, axis: int, wanted: Size, got: int, arrays: M
 
 def _check_range(spec: ComponentSpec, tensor: TensorSpec, axis: int, name: str, got: int) -> None:
     legal = spec.axes.get(name)
-    if legal is None or _allows(legal, got):
+    if legal is None or legal.allows(got):
         return
     bounds = f"at least {legal.minimum}" if legal.maximum is None else f"{legal.minimum} to {legal.maximum}"
     steps = f", a multiple of {legal.multiple_of}" if legal.multiple_of != 1 else ""
     raise InputError(f"{tensor.name} has {got} along axis {axis} ({name}); {bounds}{steps} is allowed.")
-
-
-def _allows(legal: AxisRange, size: int) -> bool:
-    above = legal.maximum is not None and size > legal.maximum
-    return not (size < legal.minimum or above or size % legal.multiple_of)

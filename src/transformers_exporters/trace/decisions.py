@@ -14,7 +14,7 @@ from ..artifact.spec import AxisRange
 from ..prepare.axes import with_traced_names
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
-from ..prepare.resize import axis_size
+from ..prepare.resize import axis_sizes
 from ..runtime.axis_expressions import holds
 from .comparisons import Decision, decisions_of
 from .ranges import Trial
@@ -40,13 +40,13 @@ def conditions(traced: Traced, prepared: Prepared) -> dict[str, str]:
     decisions = decisions_of(traced)
     if not decisions or is_referenced(prepared.model) or "cache" in traced.spec.axes:
         return {}  # a trial would read a whole checkpoint, or take a cache that does not belong to its inputs
-    axes = with_traced_names(prepared.axes, traced.spec.inputs)
+    trial = Trial(traced, prepared)
     names = {name for name in traced.spec.axes if any(name in decision.text for decision in decisions)}
-    base = {name: size for name in sorted(names) if (size := axis_size(prepared.inputs, axes, name))}
-    own = {name: size for name in base if (size := axis_size(prepared.original, axes, name))}
+    base = axis_sizes(prepared.inputs, trial.axes, sorted(names))
+    own = axis_sizes(prepared.original, trial.axes, base)
     points = list(_points(base, own, traced.spec.axes))
     undecided = {each: [p for p in points if each.is_broken(base | p)] for each in decisions}
-    return {each.text: each.line for each in _that_matter(Trial(traced, prepared), undecided, base)}
+    return {each.text: each.line for each in _that_matter(trial, undecided, base)}
 
 
 def refused(traced: Traced, prepared: Prepared, needed: Mapping[str, str]) -> dict[str, int]:
@@ -73,7 +73,7 @@ def with_conditions(traced: Traced, prepared: Prepared, needed: Mapping[str, str
 
 def _own_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
     axes = with_traced_names(prepared.axes, traced.spec.inputs)
-    return {name: size for name in traced.spec.axes if (size := axis_size(prepared.original, axes, name))}
+    return axis_sizes(prepared.original, axes, traced.spec.axes)
 
 
 def _points(base: dict[str, int], own: dict[str, int], ranges: Mapping[str, AxisRange]) -> Iterator[dict[str, int]]:
@@ -83,13 +83,8 @@ def _points(base: dict[str, int], own: dict[str, int], ranges: Mapping[str, Axis
     for name, size in base.items():
         near = {size - 1, size + 1, size // 2, 2 * size, 2 * size + 1, 3 * size, *_SIZES} - {size}
         for other in sorted(near, key=lambda n: abs(n - size)):
-            if other > 0 and _in(ranges[name], other):
+            if other > 0 and ranges[name].allows(other):
                 yield {name: other}
-
-
-def _in(bounds: AxisRange, size: int) -> bool:
-    above = bounds.maximum is not None and size > bounds.maximum
-    return not (size < bounds.minimum or above or size % bounds.multiple_of)
 
 
 def _that_matter(
@@ -112,6 +107,6 @@ def _that_matter(
 
 
 def _near_and_far(points: list[dict[str, int]]) -> list[dict[str, int]]:
-    """The first of some points, and the last that is not too large to try: `max(a, b) > 12` asks two questions."""
+    """The nearest of some points, and the last that is not too large to try: `max(a, b) > 12` asks two questions."""
     far = [point for point in points if max(point.values()) <= _FAR]
     return [*points[:_NEAR], *far[-1:]]

@@ -19,7 +19,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import FloorDiv
 
 from ..prepare.record import Prepared
-from ..prepare.resize import axis_size, resize
+from ..prepare.resize import axis_size, axis_sizes, resize
 from ..prepare.sizes import runs
 
 logger = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ def larger_inputs(prepared: Prepared) -> Mapping[str, Any] | None:
 
 def _wanted(prepared: Prepared) -> dict[str, int] | None:
     names = [name for name in _EXTENTS if name not in prepared.static]
-    sizes = {name: size for name in names if (size := axis_size(prepared.inputs, prepared.axes, name))}
+    sizes = axis_sizes(prepared.inputs, prepared.axes, names)
     own = {name: axis_size(prepared.original, prepared.axes, name) or 0 for name in sizes}
     grown = any(size > 2 * own[name] for name, size in sizes.items())
     return {name: size + own[name] for name, size in sizes.items()} if sizes and not grown else None

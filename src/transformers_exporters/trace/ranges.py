@@ -27,7 +27,7 @@ from ..artifact.spec import AxisRange
 from ..prepare.axes import AxisNames, with_traced_names
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
-from ..prepare.resize import axis_size, resize
+from ..prepare.resize import axis_size, axis_sizes, resize
 from ..prepare.untouched import kept_weights, untouched
 from .comparisons import decisions_of
 from .pinned_sizes import pinned_ranges, unrolls
@@ -192,9 +192,9 @@ def _widen(trial: Trial, narrow: Mapping[str, AxisRange]) -> dict[str, AxisRange
     maxima = [bounds.maximum for bounds in narrow.values() if bounds.maximum is not None]
     prepared = trial.prepared
     known = trial.traced.spec.axes
-    sizes = {name: size for name in known if (size := axis_size(prepared.inputs, trial.axes, name))}
+    sizes = axis_sizes(prepared.inputs, trial.axes, known)
     decisions = decisions_of(trial.traced) if "cache" not in known else []
-    own = [size for name in narrow if (size := axis_size(prepared.original, prepared.axes, name))]
+    own = axis_sizes(prepared.original, prepared.axes, narrow).values()
     low, high = minimum, min(maxima, default=None)
     for size in sorted({*_SMALL, *own, minimum // 2, minimum - 1}, reverse=True):
         if 0 < size < low:
@@ -235,7 +235,7 @@ def wrong_sizes(traced: Traced, prepared: Prepared) -> dict[str, int]:
     if is_referenced(prepared.model) or {"height", "width"} & prepared.static:
         return {}
     free = {size for tensor in traced.spec.inputs for size in tensor.shape if isinstance(size, str)}
-    own = {n: size for n in ("height", "width") if (size := axis_size(prepared.original, prepared.axes, n))}
+    own = axis_sizes(prepared.original, prepared.axes, ("height", "width"))
     if not own or not free & own.keys():
         return {}
     # Where the graph is known to end before twice the size, as far as it goes.

@@ -25,10 +25,8 @@ def broadcast_new_axes(model: Model) -> int:
         known = indices.get_partial_shape().rank
         if made.get_node().get_type_name() != "Unsqueeze" or known.is_dynamic or known.get_length() != 1:
             continue
-        places, rank = (
-            [_number(value) for value in (axis, made.get_node().input_value(1))],
-            made.get_partial_shape().rank,
-        )
+        rank = made.get_partial_shape().rank
+        places = [_number(value) for value in (axis, made.get_node().input_value(1))]
         if None in places or rank.is_dynamic or len({int(place) % rank.get_length() for place in places}) != 1:
             continue
         place = constant([int(places[0]) % rank.get_length()], Type.i64)
