@@ -1,9 +1,10 @@
-"""Several index tensors as the coordinates that `GatherND` and `ScatterNDUpdate` take."""
+"""Where tensors are read or written: several index tensors as coordinates, and rows that are replaced."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from openvino import Output, Type
 from openvino import opset15 as ops
 
@@ -37,6 +38,29 @@ def places(data: Output, used: Sequence[int], indices: Sequence[Output]) -> tupl
         shape = shape_of(total.output(0))
     columns = [ops.broadcast(column, shape, broadcast_spec="BIDIRECTIONAL").output(0) for column in columns]
     return ops.concat([ops.unsqueeze(c, constant(-1, Type.i64)).output(0) for c in columns], -1).output(0), shape
+
+
+def with_rows(data: Output, axis: int, rows: Output, values: Output, traced: torch.Tensor) -> Output:
+    """`data` with these rows along an axis replaced.
+
+    OpenVINO 2026.4 folds a `ScatterUpdate` over constants wrongly where two axes or more follow and the last has one place
+    (the mask of shifted windows, [1, height, width, 1]). Such last axes are left out.
+
+    Args:
+        data: What is written to.
+        axis: The axis, from the front.
+        rows: Places along it.
+        values: What they become.
+        traced: `data` as it was traced.
+    """
+    last = traced.dim()
+    while last > axis + 1 and isinstance(traced.shape[last - 1], int) and traced.shape[last - 1] == 1:
+        last -= 1
+    if last == traced.dim():
+        return ops.scatter_update(data, rows, values, constant(axis, Type.i64)).output(0)
+    ones = constant(list(range(last, traced.dim())), Type.i64)
+    data, values = (ops.squeeze(value, ones).output(0) for value in (data, values))
+    return ops.unsqueeze(ops.scatter_update(data, rows, values, constant(axis, Type.i64)), ones).output(0)
 
 
 def _zeros(shape: Output) -> Output:

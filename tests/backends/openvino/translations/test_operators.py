@@ -52,6 +52,16 @@ def steps(x: torch.Tensor) -> Any:
     return y, torch.ones_like(x[:, ::2]), torch.ones_like(x[:, 1:length:3]), x[:, :-1], x[:, -2:]
 
 
+def windows_of_a_mask(x: torch.Tensor) -> torch.Tensor:
+    """Writes to constants whose last axis has one place."""
+    mask = torch.zeros(1, 8, 6, 1)
+    for i, rows in enumerate((slice(0, -4), slice(-4, -2), slice(-2, None))):
+        for j, columns in enumerate((slice(0, -3), slice(-3, None))):
+            mask[:, rows, columns, :] = i + 10 * j
+    mask[:, 3] += 1
+    return mask.squeeze(-1) + x[:1, :1, :1]
+
+
 def casts(x: torch.Tensor) -> Any:
     return (x * 3).to(torch.int64), (x > 0).to(torch.float32), (x * 0.4).to(torch.bool), x.to(torch.float16)
 
@@ -202,6 +212,7 @@ CASES = [
     rotary,
     splits,
     steps,
+    windows_of_a_mask,
     casts,
     joins,
     pads,

@@ -6,6 +6,7 @@ from openvino import Output, Type
 from openvino import opset15 as ops
 
 from ..call import Call, cast, constant, number, shape_of
+from ..places import with_rows
 
 _END = 2**63 - 1
 
@@ -38,7 +39,7 @@ def _slice_scatter(call: Call) -> Output:
     size = ops.gather(shape_of(data), constant(axis, Type.i64), constant(0, Type.i64))
     places = ops.range(constant(0, Type.i64), size, constant(1, Type.i64), Type.i64).output(0)
     values = cast(call["src"], data.get_element_type())
-    return ops.scatter_update(data, _sliced(call, places, 0), values, constant(axis, Type.i64)).output(0)
+    return with_rows(data, axis, _sliced(call, places, 0), values, call.traced("self"))
 
 
 TRANSLATIONS = {"aten.slice.Tensor": _slice, "aten.slice_scatter.default": _slice_scatter}
