@@ -35,6 +35,16 @@ def scaled(product: Any, size: Any, factor: Any) -> Any:
     return product
 
 
+def shifted(total: Any, quotient: SymFloat) -> Any:
+    """Remember that `total` is the quotient plus a whole number; returns the total."""
+    size, divisor = _KNOWN.get(quotient, (None, 1))
+    if size is not None and isinstance(total, SymFloat):
+        more = total.node.expr - quotient.node.expr
+        if more.is_number and float(more).is_integer():
+            _KNOWN[total] = (size + int(more) * divisor, divisor)
+    return total
+
+
 def _known(number: Any) -> tuple[Any, Any]:
     """What a size, or a quotient of one, is a quotient of; (None, 1) of what is neither."""
     return (number, 1) if isinstance(number, SymInt) else _KNOWN.get(number, (None, 1))
