@@ -1,3 +1,5 @@
+import dataclasses
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -156,3 +158,12 @@ def test_an_empty_array_is_cast() -> None:
 def test_a_scalar_needs_no_axis() -> None:
     spec = ComponentSpec("m", (TensorSpec("x", "x", "int64", ()),), ())
     assert check_feeds(spec, {"x": np.array(3, np.int32)})["x"] == 3
+
+
+def test_one_row_stands_for_the_batch_where_it_did_in_the_example() -> None:
+    spec = dataclasses.replace(SPEC, options={"one_for_all": ["input_ids"]})
+    given = feeds() | {"input_ids": np.arange(4)[None]}
+    assert check_feeds(spec, given)["input_ids"].tolist() == [[0, 1, 2, 3]] * 3
+    refused(given, r"input_ids has 1 along axis 0 \(batch\), but mask has 3")
+    with pytest.raises(InputError, match=r"input_ids has 2 along axis 0 \(batch\), but mask has 3"):
+        check_feeds(spec, feeds() | {"input_ids": np.zeros((2, 4), np.int64)})

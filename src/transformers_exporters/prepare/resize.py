@@ -12,14 +12,16 @@ from .axes import AxisNames, leaf_path
 
 
 def axis_size(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], name: str) -> int | None:
-    """The size of a named axis in the inputs, or None if no tensor has it."""
+    """The size of a named axis in the first of the inputs that has it, or None if no tensor has it."""
+    return next(iter(all_sizes(kwargs, axes, name)), None)
+
+
+def all_sizes(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], name: str) -> list[int]:
+    """The different sizes of a named axis in the inputs, in their order."""
     flat, _ = pytree.tree_flatten_with_path(dict(kwargs))
-    for path, value in flat:
-        if isinstance(value, torch.Tensor):
-            for size, axis in zip(value.shape, axes.get(leaf_path(path), ()), strict=False):
-                if axis == name:
-                    return int(size)
-    return None
+    tensors = ((path, value) for path, value in flat if isinstance(value, torch.Tensor))
+    pairs = (pair for path, value in tensors for pair in zip(value.shape, axes.get(leaf_path(path), ()), strict=False))
+    return list(dict.fromkeys(int(size) for size, axis in pairs if axis == name))
 
 
 def axis_sizes(kwargs: Mapping[str, Any], axes: Mapping[str, AxisNames], names: Iterable[str]) -> dict[str, int]:

@@ -17,7 +17,7 @@ import torch.utils._pytree as pytree
 
 from ..hf.pytrees import register_objects_in
 from .axes import AxisNames
-from .resize import axis_size, resize
+from .resize import all_sizes, axis_size, resize
 from .shapes_only import run_forward
 
 logger = logging.getLogger(__name__)
@@ -117,7 +117,10 @@ def _wishes(
 ) -> list[tuple[dict[str, int], ...]]:
     """For each group of axes that should change: the sizes to try, best first."""
     wishes: list[tuple[dict[str, int], ...]] = []
-    if axis_size(inputs, axes, "batch") == 1:
+    rows = all_sizes(inputs, axes, "batch")
+    if 1 in rows and len(rows) > 1:  # one row of positions for the whole batch
+        wishes.append(({"batch": max(rows)},))
+    elif 1 in rows:
         # Packed images change with the prompts that they belong to.
         with_them = {name: axis_size(inputs, axes, name) for name in ("images", "patches")}
         packed = {name: size for name, size in with_them.items() if size and with_them["patches"]}

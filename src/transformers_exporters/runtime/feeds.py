@@ -29,7 +29,8 @@ def check_feeds(spec: ComponentSpec, feeds: Mapping[str, Any]) -> dict[str, Any]
         feeds: numpy arrays or torch tensors by input name (`TensorSpec.name`).
 
     Returns:
-        The arrays in the order of `spec.inputs`, each with its input's dtype; the same objects where no cast was needed.
+        The arrays in the order of `spec.inputs`, each with its input's dtype; the same objects where no cast was needed. One
+        row that stood for the whole batch in the example stands for it here too.
 
     Raises:
         InputError: For a missing or unexpected input, a wrong rank, dtype or size, or two inputs that disagree on a named
@@ -53,8 +54,25 @@ def check_feeds(spec: ComponentSpec, feeds: Mapping[str, Any]) -> dict[str, Any]
                 f"{tensor.name} must have {len(tensor.shape)} axes, {_describe(tensor)}, got shape {_sizes(array)}."
             )
         checked[tensor.name] = _cast(tensor, array)
+    for name in spec.options.get("one_for_all", ()):
+        checked[name] = _for_all(inputs[name], checked, inputs)
     _check_sizes(spec, checked)
     return checked
+
+
+def _for_all(tensor: TensorSpec, arrays: Mapping[str, Any], inputs: Mapping[str, TensorSpec]) -> Any:
+    """The array, with its one entry along a named axis repeated as often as another input has entries there."""
+    array = arrays[tensor.name]
+    sizes = list(_sizes(array))
+    for axis, name in enumerate(tensor.shape):
+        if sizes[axis] == 1 and isinstance(name, str):
+            others = (
+                _sizes(arrays[n])[i] for n, other in inputs.items() for i, s in enumerate(other.shape) if s == name
+            )
+            sizes[axis] = max(others)
+    if sizes == _sizes(array):
+        return array
+    return np.broadcast_to(array, sizes).copy() if isinstance(array, np.ndarray) else array.expand(sizes).contiguous()
 
 
 def _describe(tensor: TensorSpec) -> str:

@@ -46,6 +46,9 @@ def describe(
     in_tensors, in_leaves = _tensors(user_inputs, in_paths, values, names)
     out_tensors, out_leaves = _tensors(user_outputs, out_paths, values, names)
     both = {name for name, *_ in in_tensors} & {name for name, *_ in out_tensors}
+    options: dict[str, Any] = {"numbers": dict(prepared.numbers)} if prepared.numbers else {}
+    if repeated := one_for_all({name: shape for name, _, shape in in_tensors}, given):
+        options["one_for_all"] = repeated
     spec = ComponentSpec(
         name=prepared.name,
         inputs=tuple(TensorSpec(n, f"input.{n}" if n in both else n, d, s) for n, d, s in in_tensors),
@@ -54,7 +57,7 @@ def describe(
         input_structure=structure_of(call.in_spec.children()[1], in_leaves),
         output_structure=structure_of(call.out_spec, out_leaves),
         state=state_pairs([n for n, *_ in in_tensors], [n for n, *_ in out_tensors]),
-        options={"numbers": dict(prepared.numbers)} if prepared.numbers else {},
+        options=options,
         constants={p: leaf[0] for p, leaf in zip(in_paths, in_leaves, strict=True) if isinstance(leaf, tuple)},
     )
     samples = {
@@ -65,6 +68,20 @@ def describe(
     return Traced(
         spec=spec, program=program, weights=weight_refs(program), symbols=names, fired=dict(fired), samples=samples
     )
+
+
+def one_for_all(shapes: Mapping[str, Any], given: Mapping[str, Sequence[int]]) -> list[str]:
+    """The inputs that the caller gave with one entry along an axis along which others have more, which it stands for.
+
+    Args:
+        shapes: Of the graph's inputs, with axis names.
+        given: The caller's, by input name.
+    """
+    pairs = [(name, size, own) for name in shapes for size, own in zip(shapes[name], given.get(name, ()), strict=False)]
+    most: dict[Any, int] = {}
+    for _, size, own in pairs:
+        most[size] = max(own, most.get(size, 0))
+    return sorted({name for name, size, own in pairs if isinstance(size, str) and own == 1 < most[size]})
 
 
 _CACHE_ARGUMENTS = ("cache", "past_key_values", "cache_params")

@@ -74,7 +74,8 @@ def _sizes(program: ExportedProgram) -> dict[sympy.Symbol, int]:
 def _hold(equalities: Sequence[Any], symbol: sympy.Symbol, size: int) -> bool:
     try:
         return all(each.xreplace({symbol: sympy.Integer(size)}) is not sympy.false for each in equalities)
-    except AssertionError:  # torch's `Mod` of a negative number: what the model would be left with at such a size
+    # torch's `Mod` of a negative number, or by zero: what the model would be left with at such a size
+    except (AssertionError, ZeroDivisionError):
         return False
 
 
