@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 from .backends.contract import Lowered
 from .configs import ExportConfig
 from .doors import Backend
+from .errors import ExportError, LoweringError
 from .exclusive import EXCLUSIVE
 from .hf.cache_layers import full_windows
 from .hf.exported import ExportedModel, LoweredPart
@@ -30,7 +31,8 @@ from .prepare.untouched import untouched
 from .quantize.calibration import calibrate
 from .quantize.contract import Calibration
 from .repair.passes import repair
-from .trace.capture import capture
+from .repair.source_line import source_line
+from .trace.capture import capture, first_line
 from .trace.record import Traced
 from .trace.uncached import uncached
 from .workarounds import Patching, collect
@@ -52,12 +54,30 @@ def export_part(
         data = calibration or Calibration((part.inputs,))
         if quantizer is not None:
             traced = quantizer.quantize_program(traced, data, backend.format)
-        lowered: Lowered = lower(traced, config)
+        with _said_by_us(backend.format, traced):
+            lowered: Lowered = lower(traced, config)
         if quantizer is not None:
             lowered = quantizer.quantize_lowered(lowered, data)
         if traced.assumed:
             lowered = _with_assumed(lowered, list(traced.assumed))
         return traced, lowered
+
+
+@contextmanager
+def _said_by_us(format: str, traced: Traced) -> Iterator[None]:
+    """While held, an engine's own error is raised as ours, with the line of the model whose op it names."""
+    try:
+        yield
+    except (ExportError, MemoryError):
+        raise
+    except Exception as error:
+        said = first_line(error)
+        named = (n for n in traced.program.graph.nodes if n.op == "call_function" and str(n.target) in said)
+        line = next(map(source_line, named), "no source line known")
+        raise LoweringError(
+            f"{format} could not take {traced.spec.name!r}: {type(error).__name__}: {said} (at {line}); write that part of "
+            "the model in other ops, or add a repair that does."
+        ) from error
 
 
 def _with_assumed(lowered: Lowered, lines: list[str]) -> Lowered:

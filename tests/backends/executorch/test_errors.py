@@ -17,6 +17,12 @@ class Mode(torch.nn.Module):
         return torch.mode(x, -1).values
 
 
+class Powers(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x float32 [n]: a power of two with a size above, which ExecuTorch's own code does not expect."""
+        return x.new_zeros(2 ** (x.shape[0] % 3))
+
+
 class Doubled(torch.nn.Module):
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """Whole numbers only: nothing for XNNPACK."""
@@ -26,6 +32,13 @@ class Doubled(torch.nn.Module):
 def test_an_operator_without_a_kernel_names_itself_and_its_line(export: Any) -> None:
     with pytest.raises(LoweringError, match=r"mode.*test_errors\.py:\d+, in forward"):
         export(Mode(), {"x": torch.randn(2, 5)})
+
+
+def test_an_error_of_the_engine_is_said_with_the_line_of_the_model(export: Any) -> None:
+    with pytest.raises(
+        LoweringError, match=r"executorch could not take 'model': .*pow.*test_errors\.py:\d+, in forward.*repair"
+    ):
+        export(Powers(), {"x": torch.randn(5)})
 
 
 def test_a_delegate_that_took_nothing_is_reported(export: Any) -> None:

@@ -13,7 +13,7 @@ FIX = "backends.executorch.fixes.remainder_of_integers"
 class Wrapped(torch.nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """x and y int64 [n]."""
-        return x % 3, x % -3, x % y, (x / 2) % 3
+        return x % 3, x % -3, x % y, (x / 2) % 3, x + (4 - x.shape[0]) % 3
 
 
 def case(n: int) -> dict[str, torch.Tensor]:
