@@ -15,7 +15,9 @@ _LARGEST_POWER = 8
 
 def by_arithmetic(original: Callable[..., Any]) -> Callable[..., Any]:
     """An operator of `torch.SymInt`; what no arithmetic stands for is left as it is."""
-    written = next(way for name, way in _WRITTEN.items() if getattr(torch.SymInt, f"__{name}__") is original)
+    written: Callable[..., Any] = next(
+        way for name, way in _WRITTEN.items() if getattr(torch.SymInt, f"__{name}__") is original
+    )
 
     @functools.wraps(original)
     def operator(number: Any, *others: Any) -> Any:
@@ -47,7 +49,14 @@ def _power(number: Any, power: Any) -> Any:
     return functools.reduce(lambda product, _: product * number, range(power - 1), number) if whole else None
 
 
-_WRITTEN = {"abs": _absolute, "and": _last_bits, "rand": _last_bits, "rshift": _down, "lshift": _up, "pow": _power}
+_WRITTEN: dict[str, Callable[..., Any]] = {
+    "abs": _absolute,
+    "and": _last_bits,
+    "rand": _last_bits,
+    "rshift": _down,
+    "lshift": _up,
+    "pow": _power,
+}
 
 WORKAROUND = Workaround(
     reason="torch.export.save, OpenVINO and ExecuTorch have no `abs` of a size, ONNX no `&` and `>>`; OpenVINO made a yes or no of "
