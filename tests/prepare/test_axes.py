@@ -34,3 +34,32 @@ def test_pictures_in_tiles() -> None:
     assert named["pixel_values"] == ("batch", "images", "tiles", None, "height", "width")
     assert named["aspect_ratio_mask"] == ("batch", "images", "tiles")
     assert named["cross_attention_mask"] == ("batch", "sequence", "images", "tiles")
+
+
+def test_what_grows_in_a_cache_of_a_models_own() -> None:
+    """By its size: as many as the mask has and the tokens have not."""
+    step = {
+        "input_ids": torch.ones(2, 1, dtype=torch.long),
+        "attention_mask": torch.ones(2, 8, dtype=torch.long),
+        "past_key_values": {
+            "latent": [torch.ones(2, 7, 12)],
+            "pairs": [torch.ones(2, 7, 7, 4)],
+            "conv": [torch.ones(2, 5, 3)],
+        },
+    }
+    assert name_axes(step) == {
+        "input_ids": ("batch", "sequence"),
+        "attention_mask": ("batch", "total_sequence"),
+        "past_key_values.latent.0": ("batch", "cache", None),
+        "past_key_values.pairs.0": ("batch", None, "cache", None),
+        "past_key_values.conv.0": ("batch", None, None),
+    }
+
+
+def test_states_beside_a_mask_alone_share_its_axis_though_it_has_one_entry() -> None:
+    """One patch an image (a connector of Idefics2): the mask alone became longer, which an all-true mask lets happen."""
+    states, mask = torch.ones(4, 1, 8), torch.ones(4, 1, dtype=torch.bool)
+    named = name_axes({"image_hidden_states": states, "attention_mask": mask})
+    assert named["image_hidden_states"] == ("batch", "sequence", None)
+    beside_text = name_axes({"input_ids": mask.long(), "image_hidden_states": states, "attention_mask": mask})
+    assert beside_text["image_hidden_states"] == ("batch", None, None)

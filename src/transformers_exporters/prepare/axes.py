@@ -18,6 +18,9 @@ from ..artifact.spec import TensorSpec
 
 AxisNames = tuple[str | None, ...]
 
+#: The names of the argument that holds what was computed for earlier tokens.
+CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
+
 # (pattern of the leaf path's last part, rank) -> names; None is an axis that belongs to the model. The first match wins.
 _RULES: tuple[tuple[str, int, AxisNames], ...] = (
     (
@@ -90,13 +93,18 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
                 if name is not None:
                     sizes.setdefault(name, int(size))
     text = {"sequence", "encoder_sequence"} & sizes.keys()
+    past = sizes.get("mask_sequence", 0) - sizes.get("sequence", sizes.get("mask_sequence", 0))
+    if "cache" not in sizes and past > 0:
+        grown = {path: names for path, tensor in leaves if path not in axes and (names := _by_past(path, tensor, past))}
+        axes |= grown
+        sizes |= {"cache": past} if grown else {}
     has_cache = "cache" in sizes
     decoder_only = "decoder_sequence" in sizes and "sequence" not in sizes
     if not has_cache:  # what is masked may have a name that no rule knows
         sizes.setdefault("encoder_sequence" if decoder_only else "sequence", sizes.get("mask_sequence", 0))
     for path, tensor in leaves:
         if path not in axes:
-            axes[path] = _by_size(tensor, sizes)
+            axes[path] = _by_size(tensor, sizes, of_mask=not text and not has_cache)
         if "mask_sequence" in axes[path]:
             own: str | None = "total_sequence" if has_cache and tensor.shape[1] != sizes.get("sequence") else "sequence"
             if decoder_only:  # the encoder's mask: an encoder that strides has fewer positions than its mask
@@ -138,13 +146,27 @@ def _by_rule(path: str, rank: int) -> AxisNames | None:
     return None
 
 
-def _by_size(tensor: torch.Tensor, sizes: Mapping[str, int]) -> AxisNames:
-    """An unknown leaf whose first axis has the batch's size is batched; its second may be the sequence."""
+def _by_past(path: str, tensor: torch.Tensor, past: int) -> AxisNames | None:
+    """A leaf of a cache of a model's own: batched, with an axis for the tokens that are masked and not given."""
+    if path.partition(".")[0] not in CACHE_NAMES:
+        return None
+    for axis in (2, 1, 3) if tensor.dim() == 4 else range(1, tensor.dim()):
+        if tensor.shape[axis] == past:
+            return tuple("batch" if dim == 0 else "cache" if dim == axis else None for dim in range(tensor.dim()))
+    return None
+
+
+def _by_size(tensor: torch.Tensor, sizes: Mapping[str, int], *, of_mask: bool) -> AxisNames:
+    """An unknown leaf whose first axis has the batch's size is batched; its second may be the sequence.
+
+    A second axis of one entry tells nothing, except of states [batch, sequence, width] beside a mask and no text: it is theirs.
+    """
     names: list[str | None] = [None] * tensor.dim()
     if tensor.dim() and tensor.shape[0] == sizes.get("batch", tensor.shape[0]):
         names[0] = "batch"
         for name in ("sequence", "decoder_sequence", "encoder_sequence"):
-            if tensor.dim() > 1 and sizes.get(name, 0) > 1 and tensor.shape[1] == sizes[name]:
+            least = 0 if of_mask and tensor.dim() == 3 and tensor.is_floating_point() else 1
+            if tensor.dim() > 1 and sizes.get(name, 0) > least and tensor.shape[1] == sizes[name]:
                 names[1] = name
                 break
     return tuple(names)
