@@ -12,6 +12,7 @@ import torch
 from ...errors import UnsupportedModelError
 from ...hf.cache_layers import full_windows
 from ...hf.submodules import generation_parts
+from ..axes import CACHE_NAMES
 from ..flags import make_traceable, refuse_losses
 from ..prepare import check_inputs
 from ..record import Part
@@ -24,7 +25,7 @@ from .ignored import ignores_mask
 from .logits import keep_logits
 from .masks import add_mask
 from .merge import merge_steps
-from .module_state import CACHE_NAMES, WithModuleState, changed, state_key
+from .module_state import WithModuleState, changed, state_key
 from .recording import Run, record_run
 from .several_tokens import takes_several
 

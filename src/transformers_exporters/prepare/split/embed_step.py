@@ -14,11 +14,10 @@ from torch.overrides import TorchFunctionMode
 from ...hf.joined import fields, joined, stacks, tensor_lists, without
 from ...hf.pytrees import holds_tensors
 from ...hf.submodules import projectors
-from ..axes import leaf_path, name_axes
+from ..axes import CACHE_NAMES, leaf_path, name_axes
 from ..record import Part
 from ..shapes_only import run_forward
 from .embed_inputs import EmbedInputs
-from .module_state import CACHE_NAMES
 from .record_calls import Recording
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
+from ..axes import CACHE_NAMES
 
 
 def tensor_attributes(model: torch.nn.Module) -> dict[str, torch.Tensor]:
