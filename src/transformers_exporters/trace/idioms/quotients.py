@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import SymFloat, SymInt
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils.weak import WeakIdKeyDictionary
 
 #: The whole numbers behind a quotient: what is divided, and by what. By identity: comparing two quotients is a question.
@@ -66,6 +67,15 @@ def rounded_down(number: SymFloat) -> Any:
         return size // divisor
     cut: Any = torch.sym_int(number)
     return cut - torch.sym_ite(number < cut, 1, 0)
+
+
+def cut_product(size: Any, factor: Any) -> tuple[Any, bool]:
+    """The whole part of a size times a factor that is not negative, and whether the product is known to have no other."""
+    numerator, denominator = _known(factor)
+    if numerator is not None:
+        return size * numerator // denominator, statically_known_true(size * numerator % denominator == 0)
+    product = size * factor
+    return (whole(product) if isinstance(product, SymFloat) else int(product)), False
 
 
 def rounded(number: SymFloat) -> Any:
