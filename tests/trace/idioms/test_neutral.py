@@ -61,6 +61,45 @@ def test_a_loop_that_does_something_else_is_a_question(tmp_path: Path, body: str
     assert answer(tmp_path, LOOP, test="token.numel() == 0", body=body) is None
 
 
+COUNTS = """
+def forward(self, x, out, chosen, enabled):
+    counts = {counts}
+    for i in range(4):
+        if counts[i] == 0:
+            continue
+        token, slot = torch.where({places})
+        {body}
+    return out
+"""
+COUNTED = {
+    "counts": "torch.bincount(chosen.flatten(), minlength=4).tolist()",
+    "places": "chosen == i",
+    "body": "out[token] += self.experts[i](x[token]) * x[token, slot, None]",
+}
+
+
+def test_a_count_of_the_places_is_no_question(tmp_path: Path) -> None:
+    assert answer(tmp_path, COUNTS, **COUNTED) is False
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"counts": "enabled.tolist()"},
+        {"counts": "torch.bincount(enabled.flatten(), minlength=4).tolist()"},
+        {"counts": "torch.bincount(chosen.flatten(), weights=enabled, minlength=4)"},
+        {"counts": "torch.bincount(chosen.flatten(), minlength=4, weights=enabled)"},
+        {"places": "chosen == i + 1"},
+        {"places": "enabled == i"},
+        {"body": "out[i] += 1"},
+        {"body": "counts[i + 1] = 0; out[token] = 1"},
+        {"body": "chosen = chosen + 1; out[token] = 1"},
+    ],
+)
+def test_a_count_of_something_else_is_a_question(tmp_path: Path, other: dict[str, str]) -> None:
+    assert answer(tmp_path, COUNTS, **COUNTED | other) is None
+
+
 def test_another_way_out_is_a_question(tmp_path: Path) -> None:
     source = LOOP.replace("continue", "break")
     assert answer(tmp_path, source, test="token.numel() == 0", body="out[token] = 1") is None

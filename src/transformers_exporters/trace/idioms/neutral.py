@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+import re
 from collections.abc import Sequence
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -55,20 +56,51 @@ def tree_of(file: str) -> ast.Module | None:
 
 def _answer(branch: ast.If, inside: Sequence[ast.AST]) -> bool | None:
     function = next((node for node in reversed(inside) if isinstance(node, FUNCTIONS)), None)
-    asked = _asked(branch.test)
-    if function is None or asked is None or branch.orelse:
+    if function is None or branch.orelse:
         return None
+    asked, rest = _asked(branch.test), _skipped(branch, inside[-1])
+    if asked is None:
+        places = _counted_before(branch.test, rest, function)
+        return False if places and is_neutral(rest, places, function) else None
     name, empty = asked
     places = {name} | _unpacked_with(function, name)
     if not empty:
         return True if is_neutral(branch.body, places, function) else None
-    loop = inside[-1]
+    return False if rest and is_neutral(rest, places, function) else None
+
+
+def _skipped(branch: ast.If, loop: ast.AST) -> list[ast.stmt]:
+    """What `if ...: continue` skips; nothing of any other branch."""
     if not isinstance(loop, ast.For) or loop.orelse or len(branch.body) != 1 or branch not in loop.body:
-        return None
-    if not isinstance(branch.body[0], ast.Continue):
-        return None
-    rest = loop.body[loop.body.index(branch) + 1 :]
-    return False if is_neutral(rest, places, function) else None
+        return []
+    return loop.body[loop.body.index(branch) + 1 :] if isinstance(branch.body[0], ast.Continue) else []
+
+
+def _counted_before(test: ast.expr, rest: Sequence[ast.stmt], function: ast.AST) -> set[str]:
+    """The places of a number of which there are none, in a test of its count.
+
+    `if counts[i] == 0: continue` before `rows, columns = torch.where(numbers == i)`, with `counts` made by
+    `torch.bincount(numbers.flatten(), ...)` and by nothing else.
+    """
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return set()
+    if ast.unparse(test.comparators[0]) != "0" or not isinstance(test.left, ast.Subscript):
+        return set()
+    index, counts = ast.unparse(test.left.slice), _made_of(ast.unparse(test.left.value), function)
+    for statement in rest:
+        if isinstance(statement, ast.Assign):
+            called = re.fullmatch(r"torch\.where\((\w+) == (\w+)\)", ast.unparse(statement.value))
+            if called and called[2] == index and len(_made_of(called[1], function)) < 2:
+                of = rf"torch\.bincount\({called[1]}(\.(flatten|view|reshape)\((-1)?\))?, minlength=[^,]*\)(\.tolist\(\))?"
+                counted = len(counts) == 1 and re.fullmatch(of, counts[0])
+                return names_in(statement.targets[0]) if counted else set()
+    return set()
+
+
+def _made_of(name: str, function: ast.AST) -> list[str]:
+    """What a name is assigned, each time."""
+    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    return [ast.unparse(node.value) for node in assigned if name in names_in(node.targets[0])]
 
 
 def _asked(test: ast.expr) -> tuple[str, bool] | None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from transformers_exporters import DynamoConfig, DynamoExporter
+
 ID = "trace.patches.python.work_saving_branch"
 
 
@@ -22,6 +24,20 @@ class Experts(torch.nn.Module):
             if token.shape[0] == 0:
                 continue
             out.index_add_(0, token, layer(hidden[token]) * (slot + 1).unsqueeze(1))
+        return out
+
+
+class Counted(Experts):
+    """The tokens of each expert are counted before the loop, as in DeepSeek's own code."""
+
+    def forward(self, hidden: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+        out = torch.zeros_like(hidden)
+        counts = torch.bincount(chosen.flatten(), minlength=4).tolist()
+        for i in range(4):
+            if counts[i] == 0:
+                continue
+            token, slot = torch.where(chosen == i)
+            out[token] += self.layers[i](hidden[token]) * (slot[:, None] + 1)
         return out
 
 
@@ -51,3 +67,13 @@ def test_needed(runs_like, module):
 def test_works(runs_like, module):
     """All experts with a token, one alone, no padding."""
     runs_like(module(), inputs(17, 4), [inputs(5, 1), inputs(3, 2), inputs(40, 4)])
+
+
+@pytest.mark.parametrize("disabled", [[], pytest.param([ID], marks=pytest.mark.xfail(strict=True, reason="as above"))])
+def test_counted_before_the_loop(disabled):
+    """How many counts there are is asked too, and asserted."""
+    program = DynamoExporter().export(
+        Counted(), inputs(17, 4), DynamoConfig(dynamic=True, disabled_workarounds=disabled)
+    )
+    for given in (inputs(5, 1), inputs(3, 2), inputs(40, 4)):
+        torch.testing.assert_close(program.module()(**given), Counted()(**given))
