@@ -197,7 +197,10 @@ def verify(
 def _parts(model: torch.nn.Module, exported: ExportedModel, inputs: Mapping[str, Any] | None) -> list[Part]:
     generation = exported.manifest.generation
     if not generation:
-        return [Part("model", model, inputs if inputs is not None else sample_inputs(model))]
+        if inputs is None:
+            taken = {tensor.name for component in exported.values() for tensor in component.spec.inputs}
+            inputs = {name: value for name, value in sample_inputs(model).items() if name in taken}
+        return [Part("model", model, inputs)]
     config = None
     if generation.get("static"):
         config = copy.deepcopy(exported.generation_config)

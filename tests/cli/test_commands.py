@@ -142,6 +142,13 @@ def test_workarounds_lists_records(run: Run) -> None:
         (["export", "nowhere", "-o", "x", "-f", "tensorrt"], 2, "registered formats are dynamo, onnx"),
         (["export", "nowhere", "-o", "x", "--set", "optimise=true"], 2, "has no field 'optimise'"),
         (["export", "nowhere", "-o", "x", "--task", "forward", "--static-cache", "8"], 2, "--task forward"),
+        (["export", "nowhere", "-o", "x", "--task", "fill-masks"], 2, "no task 'fill-masks'; the tasks are auto, "),
+        (["export", "nowhere", "-o", "x", "--dtype", "fp16"], 2, "must be float32, float16 or bfloat16"),
+        (
+            ["export", "nowhere", "-o", "x", "--tiny", "llama", "--task", "fill-mask"],
+            2,
+            "either a checkpoint or --tiny",
+        ),
         (["export", "nowhere"], 2, "--output"),
         (["inspect", "nowhere"], 2, "nowhere"),
         (["inspect", "."], 1, "no manifest.json"),
@@ -159,6 +166,26 @@ def test_errors_are_one_sentence(
     assert "Traceback" not in err
     assert out == ""
     assert not Path("x").exists()
+
+
+def test_a_task_chooses_the_class_also_for_verify(run: Run, tmp_path: Path) -> None:
+    import transformers as tf
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    tf.BertForMaskedLM(tf.BertConfig(vocab_size=64, **sizes)).save_pretrained(tmp_path / "bert")
+    code, _, err = run(
+        "export", tmp_path / "bert", "-o", tmp_path / "out", "--task", "feature-extraction", "--no-verify"
+    )
+    assert code == 0, err
+    assert "BertModel has no place for cls." in err and "pooler" in err, "the pooler is random, the head left out"
+    code, out, err = run("inspect", tmp_path / "out", "--json")
+    assert json.loads(out)["model"]["class_path"].endswith(".BertModel")
+    tf.BertModel(tf.BertConfig(vocab_size=64, **sizes)).save_pretrained(tmp_path / "base")
+    code, out, err = run("export", tmp_path / "base", "-o", tmp_path / "out", "--task", "feature-extraction")
+    assert code == 0, err
+    code, out, err = run("verify", tmp_path / "out", "--json")
+    assert code == 0, err
+    assert {row["output"] for row in json.loads(out)["rows"]} == {"last_hidden_state", "pooler_output"}
 
 
 def test_a_checkpoint_that_is_not_there(run: Run, tmp_path: Path) -> None:

@@ -66,3 +66,19 @@ def test_samples_are_the_same_every_time_and_leave_the_random_state() -> None:
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(first["input_ids"], second["input_ids"])
     assert first["attention_mask"].min() == 0, "a batch of texts shows padding"
+
+
+@pytest.mark.parametrize(("types", "names", "taken"), [(2, None, True), (1, None, False), (2, ["input_ids"], False)])
+def test_pairs_of_texts_come_with_token_types(types, names, taken, tmp_path) -> None:
+    """A reranker's graph without them computes another score, and one with them is of no use to a tokenizer without."""
+    model = tf.BertModel(tf.BertConfig(vocab_size=64, type_vocab_size=types, **_SMALL))
+    if names is not None:
+        from tokenizers import Tokenizer, models
+
+        words = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
+        tf.PreTrainedTokenizerFast(tokenizer_object=words, model_input_names=names).save_pretrained(tmp_path)
+        model.config.name_or_path = str(tmp_path)
+    inputs = sample_inputs(model)
+    assert ("token_type_ids" in inputs) == taken
+    assert not taken or set(inputs["token_type_ids"].unique().tolist()) == {0, 1}
+    assert "token_type_ids" not in sample_inputs(model, "generation")

@@ -29,13 +29,18 @@ def export(
     ] = None,
     format: Annotated[str, typer.Option("--format", "-f", help="dynamo, onnx, openvino or executorch.")] = "onnx",
     task: Annotated[
-        str, typer.Option("--task", help="forward, generation, or auto: generation where the model can.")
+        str,
+        typer.Option(
+            "--task",
+            help="forward, generation, or auto: generation where the model can. Or what the model is for (fill-mask, "
+            "feature-extraction, ...), which chooses its class.",
+        ),
     ] = "auto",
     for_generation: Annotated[
         bool, typer.Option("--for-generation", help="The same as --task generation.", show_default=False)
     ] = False,
     dynamic: Annotated[bool, typer.Option("--dynamic/--static", help="Take inputs of any size.")] = True,
-    dtype: Annotated[str | None, typer.Option(help="Load the weights as float32, float16 or bfloat16.")] = None,
+    dtype: options.Dtype = None,
     gguf_file: Annotated[str | None, typer.Option(help="Name of a GGUF file in the checkpoint.")] = None,
     opset: Annotated[int | None, typer.Option(help="ONNX opset.", show_default=False)] = None,
     optimize: Annotated[
@@ -68,14 +73,22 @@ def export(
         )
         if quantize is not None:
             config = _quantized(config, quantize)
-        generation = _wants_generation(task, for_generation or multi_token_decode or static_cache is not None)
+        asked = for_generation or multi_token_decode or static_cache is not None
+        generation, task_name = _wants_generation(task, asked)
+        options.check_dtype(dtype)
         start = time.perf_counter()
         with screen.stage("Load"):
             from ..exporters import AutoHfExporter
 
             exporter = AutoHfExporter.from_config(config)
             model, inputs, generation = _model(
-                checkpoint, tiny, generation, dtype=dtype, trust_remote_code=trust_remote_code, gguf_file=gguf_file
+                checkpoint,
+                tiny,
+                generation,
+                dtype=dtype,
+                trust_remote_code=trust_remote_code,
+                gguf_file=gguf_file,
+                task=task_name,
             )
         with screen.stage("Export"):
             exported = exporter.export_model(
@@ -102,6 +115,8 @@ def _model(
             raise ConfigError(f"Give either a checkpoint or --tiny, not both: leave out {checkpoint!r}.")
         if load["gguf_file"] is not None:
             raise ConfigError("--gguf-file belongs to a checkpoint: leave it out with --tiny.")
+        if load["task"] is not None:
+            raise ConfigError(f"--task {load['task']} belongs to a checkpoint: leave it out with --tiny.")
         from ..testing import tiny_model
 
         model, inputs = tiny_model(tiny)
@@ -161,12 +176,17 @@ def _value(text: str) -> Any:
         return text
 
 
-def _wants_generation(task: str, asked: bool) -> bool | None:
+def _wants_generation(task: str, asked: bool) -> tuple[bool | None, str | None]:
+    """Whether to export for generation (None: where the model can), and the task that chooses the model's class."""
+    task = task.removesuffix("-with-past")
     if task not in ("auto", "forward", "generation"):
-        raise ConfigError(f"--task must be auto, forward or generation, got {task!r}.")
+        from ..prepare.tasks import check_task
+
+        check_task(task)
+        return (True if asked else None), task
     if asked and task == "forward":
         raise ConfigError("--task forward exports no decode graph: leave out the options for generation.")
-    return True if asked else {"auto": None, "forward": False, "generation": True}[task]
+    return (True if asked else {"auto": None, "forward": False, "generation": True}[task]), None
 
 
 def _generation_config(model: Any, static_cache: int | None) -> Any:

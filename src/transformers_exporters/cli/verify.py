@@ -22,7 +22,7 @@ def verify(
             "--model", help="The source checkpoint, if it is not where the manifest says.", show_default=False
         ),
     ] = None,
-    dtype: Annotated[str | None, typer.Option(help="Load the weights as float32, float16 or bfloat16.")] = None,
+    dtype: options.Dtype = None,
     trust_remote_code: options.Trust = False,
     as_json: options.Json = False,
     debug: options.Debug = False,
@@ -31,16 +31,21 @@ def verify(
     with command(as_json=as_json, debug=debug) as screen:
         from ..artifact.store import open_artifact
 
+        options.check_dtype(dtype)
         _, manifest = open_artifact(artifact)
         checkpoint = model or manifest.model.name
         if not checkpoint:
             raise ConfigError("The manifest does not name a checkpoint: give it with --model.")
         with screen.stage(f"Load {checkpoint}"):
+            from ..hf.plain_values import find_class
             from ..prepare.checkpoint import load_checkpoint
             from ..verification import verify as compare
 
             source = load_checkpoint(
-                checkpoint, dtype=dtype or manifest.model.dtype, trust_remote_code=trust_remote_code
+                checkpoint,
+                dtype=dtype or manifest.model.dtype,
+                trust_remote_code=trust_remote_code,
+                model_class=find_class(manifest.model.class_path),
             )
         with screen.stage("Verify"):
             report = compare(source, artifact, trust_remote_code=trust_remote_code)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ import torch
 
 from ..artifact.weights import CheckpointRef, read_safetensors_index
 from ..errors import ArtifactError, InputError
+from .adapters import adapter_config, base_of, merge
 from .placeholders import compute_buffers
 from .references import mapped, remember
+from .tasks import class_for
 
 logger = logging.getLogger(__name__)
 
@@ -28,42 +31,80 @@ def load_checkpoint(
     dtype: str | torch.dtype | None = None,
     trust_remote_code: bool = False,
     gguf_file: str | None = None,
+    task: str | None = None,
+    model_class: Any = None,
 ) -> Any:
     """A `PreTrainedModel` in eval mode, its weights mapped from the checkpoint wherever its files allow it.
 
     Files that must be converted (GGUF, pickled `.bin`, another dtype than the checkpoint's, tensors that this version of
-    transformers splits or merges) are loaded by `from_pretrained` as usual, which needs memory for the weights.
+    transformers splits or merges) are loaded by `from_pretrained` as usual, which needs memory for the weights. So are
+    adapters, which are merged into the weights of their base.
 
     Args:
         checkpoint: A checkpoint directory, or a hub id.
         dtype: Load in this dtype; None keeps the checkpoint's.
         trust_remote_code: Whether to run modelling code that the checkpoint brings.
         gguf_file: Name of a GGUF file in the checkpoint.
+        task: What the model is for (`"fill-mask"`), which chooses its class; None for the class that the config names.
+        model_class: That class itself.
 
     Raises:
-        InputError: If the checkpoint has no readable config.
+        InputError: If the checkpoint has no readable config, or names a class that transformers does not have.
+        ConfigError: If there is no such task, or the model has no class for it.
     """
     from transformers import AutoConfig
 
     dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
+    adapter = adapter_config(checkpoint)
+    source = checkpoint if adapter is None else base_of(checkpoint, adapter)
     try:
         options = {} if gguf_file is None else {"gguf_file": gguf_file}
-        config = AutoConfig.from_pretrained(checkpoint, trust_remote_code=trust_remote_code, **options)
+        config = AutoConfig.from_pretrained(source, trust_remote_code=trust_remote_code, **options)
     except (OSError, ValueError) as error:
-        raise InputError(f"{checkpoint} is not a checkpoint that transformers can read: {error}.") from error
-    cls = _model_class(config, checkpoint, trust_remote_code)
-    directory = Path(checkpoint)
-    if gguf_file is None and directory.is_dir() and getattr(config, "quantization_config", None) is None:
+        raise InputError(
+            f"{source} is not a checkpoint that transformers can read: {str(error).rstrip('.')}."
+        ) from error
+    cls = model_class or (_model_class(config, source, trust_remote_code) if task is None else class_for(task, config))
+    directory = Path(source)
+    mappable = gguf_file is None and adapter is None and getattr(config, "quantization_config", None) is None
+    if mappable and directory.is_dir():
         model = _map_checkpoint(cls, config, directory, dtype)
         if model is not None:
             return model
     kwargs: dict[str, Any] = {**options, "dtype": dtype if dtype is not None else "auto"}
     if getattr(cls, "_auto_class", None) is not None or trust_remote_code:
         kwargs["trust_remote_code"] = trust_remote_code
-    model = cls.from_pretrained(checkpoint, **kwargs).eval()
+    model, found = cls.from_pretrained(source, output_loading_info=True, **kwargs)
+    _report(source, model, found)
     if gguf_file is not None:
         _forget_gguf(model)
-    return model
+    if adapter is not None:
+        model = merge(model, checkpoint)
+    return model.eval()
+
+
+def _report(checkpoint: Path | str, model: Any, found: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint that holds nothing of the model; warn of weights that were made up, and of those left out."""
+    name = type(model).__name__
+    missing = sorted(found["missing_keys"])
+    if missing and len(missing) >= len(_needed(model)):
+        raise InputError(
+            f"{checkpoint} holds no weight of a {name} under its name ({missing[0]} is the first that is missing): give the "
+            "checkpoint that transformers' save_pretrained wrote."
+        )
+    if missing:
+        warnings.warn(
+            f"{checkpoint} does not hold {_some(missing)} of {name}: these weights are random numbers now.",
+            stacklevel=2,
+        )
+    left_out = sorted(found["unexpected_keys"])
+    if left_out and name not in (getattr(model.config, "architectures", None) or ()):
+        warnings.warn(f"{name} has no place for {_some(left_out)} of {checkpoint}: left out.", stacklevel=2)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
 def _forget_gguf(model: Any) -> None:
@@ -87,9 +128,14 @@ def _model_class(config: Any, checkpoint: Path | str, trust_remote_code: bool) -
     for name in ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoModel"):
         if name in auto_map and trust_remote_code:
             return getattr(transformers, name)
-    # A GGUF file names no architecture: it holds a language model.
-    mapping = transformers.MODEL_FOR_CAUSAL_LM_MAPPING
-    return mapping[type(config)] if not config.architectures and type(config) in mapping else transformers.AutoModel
+    if config.architectures:
+        raise InputError(
+            f"{checkpoint} is a {config.architectures[0]}, which transformers does not have: choose a class of its own by a "
+            "task (--task), or allow the checkpoint's code (--trust-remote-code)."
+        )
+    # A GGUF file names no architecture: it holds a language model. (BERT has a class for causal language too.)
+    causal, masked = transformers.MODEL_FOR_CAUSAL_LM_MAPPING, transformers.MODEL_FOR_MASKED_LM_MAPPING
+    return causal[type(config)] if type(config) in causal and type(config) not in masked else transformers.AutoModel
 
 
 def _map_checkpoint(cls: Any, config: Any, directory: Path, dtype: torch.dtype | None) -> Any:
@@ -108,9 +154,11 @@ def _map_checkpoint(cls: Any, config: Any, directory: Path, dtype: torch.dtype |
     if sources is None:
         return None
     missing = [name for name in _needed(model) if name not in sources]
+    missing += [name for name, tensor in model.state_dict().items() if _other_shape(sources.get(name), tensor)]
     if missing:
-        logger.info("%s: %s is not stored under its own name; loading with from_pretrained", directory, missing[0])
+        logger.info("%s: %s is not stored as the model has it; loading with from_pretrained", directory, missing[0])
         return None
+    _report(directory, model, {"missing_keys": (), "unexpected_keys": sources.keys() - model.state_dict().keys()})
     _fill(model, sources)
     for name, buffer in list(model.named_buffers()):
         if buffer.device.type == "meta":
@@ -171,6 +219,10 @@ def _needed(model: Any) -> list[str]:
             names.append(name)
         del tensor
     return names
+
+
+def _other_shape(reference: CheckpointRef | None, tensor: torch.Tensor) -> bool:
+    return reference is not None and tuple(reference.shape) != tuple(tensor.shape)
 
 
 def _fill(model: torch.nn.Module, sources: Mapping[str, CheckpointRef]) -> None:

@@ -43,6 +43,8 @@ def sample_inputs(model: Any, task: str = "forward", *, batch: int = 2) -> dict[
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         inputs = makers[main](model, batch)
+        if main == "input_ids" and task == "forward" and _tells_texts_apart(model):
+            inputs["token_type_ids"] = torch.randint(2, inputs["input_ids"].shape)
         if "decoder_input_ids" in parameters and task == "forward":
             inputs["decoder_input_ids"] = _ids(model, batch, _DECODER_LENGTH)
     return {name: value for name, value in inputs.items() if name in parameters or name == main}
@@ -52,6 +54,19 @@ def _text(model: Any, batch: int) -> dict[str, torch.Tensor]:
     mask = torch.ones(batch, _LENGTH, dtype=torch.int64)
     mask[-1, : 3 if batch > 1 else 0] = 0
     return {"input_ids": _ids(model, batch, _LENGTH), "attention_mask": mask}
+
+
+def _tells_texts_apart(model: Any) -> bool:
+    """Whether pairs of texts (rerankers, entailment) come with `token_type_ids`: both model and tokenizer know them."""
+    if _setting(model.config, "type_vocab_size", 0) < 2:
+        return False
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(model.config.name_or_path, local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError):
+        return True  # no tokenizer here that would say otherwise
+    return "token_type_ids" in tokenizer.model_input_names
 
 
 def _ids(model: Any, batch: int, length: int) -> torch.Tensor:
