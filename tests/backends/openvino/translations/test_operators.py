@@ -199,7 +199,14 @@ def reductions_then_constants(x: torch.Tensor) -> Any:
     )
 
 
+def ranges(x: torch.Tensor) -> Any:
+    """Steps in fractions from a whole number."""
+    n = x.shape[1]
+    return torch.arange(0, n / 2, 0.5), torch.arange(0.5, n), torch.arange(n, 0, -2), torch.arange(0, 1, 1 / n)[1:3]
+
+
 CASES = [
+    ranges,
     entries_of_new_axes,
     reductions_then_constants,
     repeats_by_row,

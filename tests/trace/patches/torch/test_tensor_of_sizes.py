@@ -14,6 +14,7 @@ class Shapes(torch.nn.Module):
             torch.as_tensor(levels, dtype=torch.long),
             torch.tensor([width, 2]) * 2,
             torch.tensor(height),
+            x + x.new_tensor(height) + x.new_tensor([1.0, width / 4])[1] + x.new_tensor([2, 3])[0],
             x / torch.tensor([width, 0.5]).max(),
         )
 

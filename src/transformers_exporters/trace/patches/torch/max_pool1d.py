@@ -39,9 +39,9 @@ def max_pool1d(original: Callable[..., Any]) -> Callable[..., Any]:
     return pool
 
 
-def _only(value: Any) -> int:
+def _only(value: Any) -> Any:
     """The one value of an int or of a sequence of one int."""
-    return int(value[0]) if isinstance(value, tuple | list) else int(value)
+    return value[0] if isinstance(value, tuple | list) else value
 
 
 WORKAROUND = Workaround(

@@ -1,4 +1,4 @@
-"""`torch.tensor` and `torch.as_tensor` of dynamic sizes and of scalars that the graph computes: computed from them."""
+"""`torch.tensor`, `torch.as_tensor` and `x.new_tensor` of dynamic sizes and of scalars that the graph computes: computed from them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from ...idioms.whole import plain_dtype
 
 def computed(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`torch.tensor(data, dtype=None, device=None)`, with the sizes and scalars in `data` as scalars of the graph."""
+    if original.__name__ == "new_tensor":
+        return _of_another(original, computed(torch.tensor))
 
     @functools.wraps(original)
     def tensor(data: Any, *args: Any, **kwargs: Any) -> Tensor:
@@ -38,6 +40,16 @@ def computed(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return torch.stack(scalars).reshape(_shape(data))
 
     return tensor
+
+
+def _of_another(original: Callable[..., Tensor], tensor: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @functools.wraps(original)
+    def new_tensor(self: Tensor, data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
+        if kwargs or isinstance(data, Tensor):
+            return original(self, data, dtype=dtype, device=device, **kwargs)
+        return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device or self.device)
+
+    return new_tensor
 
 
 def _is_scalar(number: Any) -> bool:
@@ -63,6 +75,6 @@ WORKAROUND = Workaround(
     "deformable attention: DeformableDetr, RT-DETR, Mask2Former, GroundingDINO); one of computed scalars is refused "
     "(GLM-Image's positions).",
     upstream="none: no issue is known to us",
-    targets=("torch:tensor", "torch:as_tensor"),
+    targets=("torch:tensor", "torch:as_tensor", "torch:Tensor.new_tensor"),
     apply=computed,
 )
