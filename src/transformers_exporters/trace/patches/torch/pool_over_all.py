@@ -22,7 +22,7 @@ def over_all(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, *args: Any, **kwargs: Any) -> Any:
         kernel = list(kernel_size) if isinstance(kernel_size, tuple | list) else [kernel_size] * len(axes)
-        if args and args[0] not in (1, (1, 1)) or kwargs or padding not in (0, (0, 0)):
+        if (args and args[0] not in (1, (1, 1))) or kwargs or padding not in (0, (0, 0)):
             return original(input, kernel_size, stride, padding, *args, **kwargs)
         if not any(isinstance(size, SymInt) for size in kernel):
             return original(input, kernel_size, stride, padding, *args, **kwargs)
