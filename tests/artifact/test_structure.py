@@ -107,3 +107,9 @@ def test_flattening_undoes_rebuilding() -> None:
 )
 def test_constants_compare_by_value(baked, given, same: bool) -> None:
     assert (flatten_kwargs({"dict": {"x": {"value": baked}}}, {"x": given}).mismatched == []) is same
+
+
+def test_keys_that_were_numbers_are_numbers_again() -> None:
+    tree = {"dict": {"0": {"leaf": 0}, "name": {"leaf": 1}}, "int_keys": True}
+    assert rebuild(tree, ["a", "b"]) == {0: "a", "name": "b"}
+    assert rebuild({"dict": tree["dict"]}, ["a", "b"]) == {"0": "a", "name": "b"}

@@ -2,7 +2,14 @@
 
 import pytest
 import torch
-from transformers import LogitsProcessor, StoppingCriteria, TextIteratorStreamer
+from transformers import (
+    GenerationConfig,
+    LogitsProcessor,
+    MambaConfig,
+    MambaForCausalLM,
+    StoppingCriteria,
+    TextIteratorStreamer,
+)
 from transformers.generation.streamers import BaseStreamer
 
 import transformers_exporters as te
@@ -166,3 +173,28 @@ def test_a_text_streamer_of_another_thread(exported):
     text = "".join(streamer)
     thread.join()
     assert text.split() == [str(token) for token in exported.generate(input_ids=ids(1, 4), **GREEDY)[0].tolist()]
+
+
+def test_guidance_by_an_empty_prompt_and_no_cache(llama, exported, tmp_path):
+    """What calls the model by position and leaves positions and the cache to it; over a fixed-size cache too."""
+    static = GenerationConfig(cache_implementation="static", max_cache_len=32)
+    fixed = export(llama, tmp_path, multi_token_decode=True, generation_config=static)
+    for loaded in (exported, fixed):
+        for options in ({"guidance_scale": 1.5}, {"use_cache": False}):
+            wanted = llama.generate(ids(1, 6), **GREEDY, **options)
+            assert torch.equal(loaded.generate(ids(1, 6), **GREEDY, **options), wanted), options
+
+
+def test_a_fixed_size_cache_is_a_matter_of_the_export(exported):
+    with pytest.raises(te.UnsupportedModelError, match="this artifact's cache grows; export with generation_config="):
+        exported.generate(ids(1, 6), **GREEDY, cache_implementation="static")
+
+
+def test_beams_reorder_a_recurrent_state(tmp_path):
+    """The states of its layers are in dicts by number, which a manifest writes as text."""
+    torch.manual_seed(0)
+    config = MambaConfig(vocab_size=128, hidden_size=32, state_size=8, num_hidden_layers=2, conv_kernel=4)
+    model = MambaForCausalLM(config).eval()
+    loaded = export(model, tmp_path)
+    wanted = model.generate(ids(1, 6), **GREEDY, num_beams=4)
+    assert torch.equal(loaded.generate(ids(1, 6), **GREEDY, num_beams=4), wanted)

@@ -63,3 +63,18 @@ def test_states_beside_a_mask_alone_share_its_axis_though_it_has_one_entry() -> 
     assert named["image_hidden_states"] == ("batch", "sequence", None)
     beside_text = name_axes({"input_ids": mask.long(), "image_hidden_states": states, "attention_mask": mask})
     assert beside_text["image_hidden_states"] == ("batch", None, None)
+
+
+def test_several_images_in_a_row_have_an_axis_of_their_own() -> None:
+    """Their number froze the batch of one prompt with two images without a word."""
+    inputs = {
+        "pixel_values": torch.ones(2, 3, 8, 8),
+        "image_sizes": torch.ones(2, 2, dtype=torch.long),
+        "input_ids": torch.ones(1, 5, dtype=torch.long),
+    }
+    named = name_axes(inputs)
+    assert named["pixel_values"] == ("images", None, "height", "width")
+    assert named["image_sizes"] == ("images", None)
+    assert named["input_ids"] == ("batch", "sequence")
+    inputs["input_ids"] = torch.ones(2, 5, dtype=torch.long)
+    assert name_axes(inputs)["pixel_values"] == ("batch", None, "height", "width")

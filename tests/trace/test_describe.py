@@ -29,3 +29,25 @@ def test_one_row_for_the_batch(format: str, tmp_path: Path) -> None:
         torch.testing.assert_close(
             loaded(inputs_embeds=x, position_ids=positions), Positions()(x, positions), msg=f"{rows} rows of positions"
         )
+
+
+class Merging(torch.nn.Module):
+    """Puts the mean of each image, one after the other, in the place of the tokens 9, as LLaVA does."""
+
+    def forward(self, input_ids: torch.Tensor, pixel_values: torch.Tensor) -> torch.Tensor:
+        places = (input_ids == 9).unsqueeze(-1).expand(-1, -1, 3)
+        text = input_ids.unsqueeze(-1).expand(-1, -1, 3).to(torch.float32)
+        if int((input_ids == 9).sum()) != pixel_values.shape[0] and not torch.compiler.is_compiling():
+            raise ValueError("as many images as tokens for them")
+        return text.masked_scatter(places, pixel_values.mean((2, 3)))
+
+
+def test_rows_and_their_images_vary_apart() -> None:
+    def sample(rows: int, images: int) -> dict[str, torch.Tensor]:
+        ids = torch.tensor([[1, 2, *(9,) * images, 3]]).repeat(rows, 1)
+        return {"input_ids": ids, "pixel_values": torch.randn(rows * images, 3, 8, 8)}
+
+    exported = te.DynamoExporter().export_model(Merging(), sample(1, 2), te.DynamoConfig(dynamic=True))
+    for rows, images in ((1, 1), (3, 1), (2, 3), (1, 4)):
+        inputs = sample(rows, images)
+        torch.testing.assert_close(exported(**inputs), Merging()(**inputs))

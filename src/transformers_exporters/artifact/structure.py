@@ -4,7 +4,7 @@ A tree is one of
 
 - `{"leaf": i}`: the i-th tensor,
 - `{"value": v}`: a JSON constant (None, a flag, a number, a string),
-- `{"list": [...]}`, `{"tuple": [...]}`, `{"dict": {key: ...}}`,
+- `{"list": [...]}`, `{"tuple": [...]}`, `{"dict": {key: ...}}`, with `"int_keys": true` where keys of digits are numbers,
 - `{"object": "package.module.Class", "fields": {name: ...}, "context": ...}`: a `ModelOutput`, a cache, a cache layer
   or a dataclass; `context` is whatever the class needs beside its fields, as JSON.
 
@@ -90,7 +90,8 @@ def rebuild(tree: Json, leaves: Sequence[Any], make_object: ObjectBuilder = plai
         return tuple(rebuild(child, leaves, make_object) for child in tree["tuple"])
     children = {key: rebuild(child, leaves, make_object) for key, child in _children(tree)}
     if "dict" in tree:
-        return children
+        numbered = tree.get("int_keys", False)
+        return {int(key) if numbered and key.isdigit() else key: child for key, child in children.items()}
     return make_object(tree["object"], children, tree.get("context"))
 
 

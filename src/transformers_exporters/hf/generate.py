@@ -8,6 +8,7 @@ streamers, stopping criteria) is then the source class's own.
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnsupportedModelError
@@ -58,21 +59,31 @@ def make_generator(exported: ExportedModel) -> Any:
 @functools.cache
 def _class_of(source: Any) -> type:
     """A subclass of a model class whose forward calls exported components."""
+    parameters = list(inspect.signature(source.forward).parameters)[1:]
 
     @functools.wraps(source.forward)
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if args:
-            raise TypeError("an exported model's forward takes keyword arguments only")
+        kwargs = dict(zip(parameters, args, strict=False)) | kwargs
         if kwargs.get("use_cache") is False:
             kwargs = {key: value for key, value in kwargs.items() if key not in CACHE_NAMES}
         if "language_model" in self.exported and not any(filled(kwargs.get(name)) for name in CACHE_NAMES):
             return run_composite(self, self.exported, source.forward, kwargs)
-        return run_step(self.exported, kwargs)
+        outputs = run_step(self.exported, kwargs)
+        if kwargs.get("use_cache") is False:
+            for name in CACHE_NAMES:
+                if name in outputs:
+                    outputs[name] = None
+        return outputs
 
     def prepare_cache(
         self: Any, generation_config: Any, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Any:
         known = self.exported.manifest.generation
+        if generation_config.cache_implementation is not None and not known.get("static"):
+            raise UnsupportedModelError(
+                f"cache_implementation={generation_config.cache_implementation!r}: this artifact's cache grows; export with "
+                "generation_config=GenerationConfig(cache_implementation='static', max_cache_len=...) for one of a fixed size."
+            )
         if known.get("static") and model_kwargs.get("cache") is None:
             generation_config.cache_implementation = "static"
             generation_config.max_cache_len = max(known["max_cache_len"], generation_config.max_cache_len or 0)

@@ -8,6 +8,7 @@ import torch
 import torch.utils._pytree as pytree
 
 from ..errors import InputError
+from .cache_layers import full_windows
 from .engine_state import is_stateful
 from .pytrees import copy_tensors
 from .static_state import allocate, complete_masks, run_in_place, stays_in_place
@@ -29,6 +30,9 @@ def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
     if missing and component.spec.name == "prefill" and kwargs.get("input_ids") is not None:
         return _prompt_in_two(exported, kwargs, missing)
     static = bool(exported.manifest.generation.get("static"))
+    if static and cache is None and component.spec.state and not exported.config.is_encoder_decoder:
+        name, cache = component.spec.state[0][0].partition(".")[0], _empty_cache(exported)
+        kwargs = {**kwargs, name: cache}
     ready = False
     if static and cache is not None and name is not None and kwargs.get("input_ids") is not None:
         allocate(cache, component.spec, name, kwargs["input_ids"].shape[0])
@@ -60,6 +64,14 @@ def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
     return outputs if in_place else _write_back(outputs, cache, static)
 
 
+def _empty_cache(exported: ExportedModel) -> Any:
+    """What a graph over a fixed-size cache starts from where the caller wants no cache, or has none yet."""
+    from transformers import StaticCache
+
+    with full_windows():
+        return StaticCache(config=exported.config, max_cache_len=exported.manifest.generation["max_cache_len"])
+
+
 def _with_state(outputs: Any) -> Any:
     """Let the state that the model keeps in its modules travel with the cache, in an attribute that no graph sees."""
     if "module_state" not in outputs:
@@ -77,7 +89,7 @@ def filled(cache: Any) -> bool:
 
 
 def _complete(component: ExportedComponent, kwargs: dict[str, Any], cache: Any, name: str | None) -> dict[str, Any]:
-    """Keep what the graph takes, and add the mask that `generate` leaves out when it is all ones."""
+    """Keep what the graph takes, and add what a model makes for itself: a mask of ones, positions."""
     inputs = {tensor.name.partition(".")[0]: tensor for tensor in component.spec.inputs}
     constants = {path.partition(".")[0] for path in component.spec.constants}
     given = {key: value for key, value in kwargs.items() if value is not None}
@@ -91,6 +103,10 @@ def _complete(component: ExportedComponent, kwargs: dict[str, Any], cache: Any, 
     if "attention_mask" in inputs and "attention_mask" not in given and ids is not None:
         past = int(cache.get_seq_length()) if filled(cache) else 0
         given["attention_mask"] = torch.ones(ids.shape[0], past + ids.shape[1], dtype=torch.long)
+    if "position_ids" in inputs and len(inputs["position_ids"].shape) == 2 and ids is not None:
+        start = int(cache.get_seq_length()) if filled(cache) else 0
+        counted = torch.arange(start, start + ids.shape[1]).expand(ids.shape[:2])
+        given.setdefault("position_ids", counted)  # as a model counts them itself
     encoded = getattr(given.get("encoder_outputs"), "last_hidden_state", None)
     if "attention_mask" in inputs and "attention_mask" not in given and encoded is not None:
         given["attention_mask"] = torch.ones(encoded.shape[:2], dtype=torch.long)

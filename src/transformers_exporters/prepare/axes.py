@@ -54,6 +54,9 @@ _RULES: tuple[tuple[str, int, AxisNames], ...] = (
     (r"(conv|recurrent|ssm)_states?(\.\d+)?", 4, ("batch", None, None, None)),
 )
 
+_TEXT = re.compile(r"input_ids|inputs_embeds")
+_OF_IMAGES = re.compile(r"pixel_.*|image_.*|aspect_ratio_.*")
+
 
 def named_leaves(kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """(leaf path, value) of every leaf of nested kwargs, in pytree order."""
@@ -112,6 +115,18 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
             if not text and tensor.shape[1] == sizes.get("samples"):  # of a waveform
                 own = "samples"
             axes[path] = tuple(own if name == "mask_sequence" else name for name in axes[path])
+    return _with_images(leaves, axes)
+
+
+def _with_images(leaves: Sequence[tuple[str, torch.Tensor]], axes: dict[str, AxisNames]) -> dict[str, AxisNames]:
+    """The same, where a prompt's rows have several images, or none, and these come one after the other: their axis is their own."""
+    rows = next((tensor.shape[0] for path, tensor in leaves if _TEXT.fullmatch(path)), None)
+    images = next((t.shape[0] for path, t in leaves if path == "pixel_values" and t.dim() == 4), rows)
+    if rows is None or images == rows:
+        return axes
+    for path, tensor in leaves:
+        if _OF_IMAGES.fullmatch(path) and tensor.dim() and tensor.shape[0] == images:
+            axes[path] = ("images", *axes[path][1:])
     return axes
 
 

@@ -121,9 +121,10 @@ def _wishes(
     if 1 in rows and len(rows) > 1:  # one row of positions for the whole batch
         wishes.append(({"batch": max(rows)},))
     elif 1 in rows:
-        # Packed images change with the prompts that they belong to.
+        # Images one after the other change with the prompts that they belong to.
         with_them = {name: axis_size(inputs, axes, name) for name in ("images", "patches")}
-        packed = {name: size for name, size in with_them.items() if size and with_them["patches"]}
+        apart = with_them["patches"] or axes.get("pixel_values", ())[:1] == ("images",)
+        packed = {name: size for name, size in with_them.items() if size and apart}
         wishes.append(tuple({"batch": n, **{name: n * size for name, size in packed.items()}} for n in (2, 3)))
     cached = axis_size(inputs, axes, "cache") or 0
     if cached == 1:
