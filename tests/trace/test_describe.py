@@ -51,3 +51,22 @@ def test_rows_and_their_images_vary_apart() -> None:
     for rows, images in ((1, 1), (3, 1), (2, 3), (1, 4)):
         inputs = sample(rows, images)
         torch.testing.assert_close(exported(**inputs), Merging()(**inputs))
+
+
+class Matching(torch.nn.Module):
+    """Scores every image by every text, as CLIP does."""
+
+    def forward(self, input_ids: torch.Tensor, pixel_values: torch.Tensor) -> torch.Tensor:
+        return pixel_values.mean((2, 3)) @ input_ids.float()[:, :3].t()
+
+
+def test_any_number_of_images_beside_any_number_of_texts() -> None:
+    """Though the sample has as many: that is by chance, as the model takes one image more."""
+
+    def sample(texts: int, images: int) -> dict[str, torch.Tensor]:
+        return {"input_ids": torch.arange(texts * 5).view(texts, 5), "pixel_values": torch.randn(images, 3, 8, 8)}
+
+    exported = te.DynamoExporter().export_model(Matching(), sample(2, 2), te.DynamoConfig(dynamic=True))
+    for texts, images in ((1, 1), (3, 1), (2, 5)):
+        inputs = sample(texts, images)
+        torch.testing.assert_close(exported(**inputs), Matching()(**inputs))

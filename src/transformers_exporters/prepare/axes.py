@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -124,10 +124,15 @@ def _with_images(leaves: Sequence[tuple[str, torch.Tensor]], axes: dict[str, Axi
     images = next((t.shape[0] for path, t in leaves if path == "pixel_values" and t.dim() == 4), rows)
     if rows is None or images == rows:
         return axes
-    for path, tensor in leaves:
-        if _OF_IMAGES.fullmatch(path) and tensor.dim() and tensor.shape[0] == images:
-            axes[path] = ("images", *axes[path][1:])
-    return axes
+    return images_apart(axes, {path for path, tensor in leaves if tensor.dim() and tensor.shape[0] == images})
+
+
+def images_apart(axes: Mapping[str, AxisNames], paths: Collection[str]) -> dict[str, AxisNames]:
+    """The same with an axis `images` instead of the first one of those of the paths that are about images."""
+    return {
+        path: ("images", *names[1:]) if path in paths and _OF_IMAGES.fullmatch(path) else names
+        for path, names in axes.items()
+    }
 
 
 def with_traced_names(axes: Mapping[str, AxisNames], inputs: Sequence[TensorSpec]) -> dict[str, AxisNames]:

@@ -14,7 +14,7 @@ from .axes import name_axes
 from .counters import counters_as_tensors
 from .fixed_images import fixed_images
 from .record import Prepared
-from .sizes import choose_sizes
+from .sizes import choose_sizes, with_images_apart
 from .untouched import kept_weights, untouched
 
 
@@ -45,6 +45,7 @@ def prepare(
     if resize_axes:
         # A model that keeps what it computed for the last size would compare with a trial's.
         with untouched(model), kept_weights(model):
+            axes = with_images_apart(model, kwargs, axes)
             kwargs = choose_sizes(model, kwargs, axes, static)
             static |= fixed_images(model, original, kwargs, axes)
     return Prepared(

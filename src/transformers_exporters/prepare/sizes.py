@@ -16,7 +16,8 @@ import torch
 import torch.utils._pytree as pytree
 
 from ..hf.pytrees import register_objects_in
-from .axes import AxisNames
+from .axes import AxisNames, images_apart
+from .references import is_referenced
 from .resize import all_sizes, axis_size, resize
 from .shapes_only import run_forward
 
@@ -66,6 +67,22 @@ def choose_sizes(
         else:
             logger.debug("the model takes no other size along %s", sorted(options[0]))
     return chosen
+
+
+def with_images_apart(
+    model: torch.nn.Module, inputs: Mapping[str, Any], axes: Mapping[str, AxisNames]
+) -> dict[str, AxisNames]:
+    """The axis names, with one of their own for the images of a model that takes any number of them beside a text (CLIP).
+
+    A model whose images belong to the rows of its text refuses one image more.
+    """
+    rows = all_sizes(inputs, axes, "batch")
+    images = {path for path, names in axes.items() if path.startswith("pixel_values") and names[:1] == ("batch",)}
+    if not images or len(rows) != 1 or "input_ids" not in axes or is_referenced(model):
+        return dict(axes)
+    apart = images_apart(axes, {path for path, names in axes.items() if names[:1] == ("batch",)})
+    several = resize(inputs, axes, {"batch": max(2, rows[0])})
+    return apart if runs(model, resize(several, apart, {"images": max(2, rows[0]) + 1})) else dict(axes)
 
 
 def config_constants(model: torch.nn.Module) -> frozenset[int]:
