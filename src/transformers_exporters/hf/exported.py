@@ -277,17 +277,27 @@ class ExportedModel(Mapping[str, ExportedComponent]):
             kwargs["assistant_model"] = kwargs["assistant_model"].generator
         return self.generator.generate(*args, **kwargs)
 
+    @cached_property
+    def _stand_in(self) -> Any:
+        """The source's class without weights, its forward run by the only component; None where there is no such class."""
+        from .skeleton import make_stand_in
+
+        return make_stand_in(self)
+
     def __getattr__(self, name: str) -> Any:
         """What a `PreTrainedModel` has besides (`device`, `can_generate`, ...), so that `pipeline(model=...)` takes it."""
-        if name.startswith("_") or "decode" not in vars(self).get("components", ()):
+        components = vars(self).get("components", ())
+        if not name.startswith("_") and "decode" in components:
+            return getattr(self.generator, name)
+        if name.startswith("_") or len(components) != 1 or self._stand_in is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self.generator, name)
+        return getattr(self._stand_in, name)
 
 
 def _named(exported: Any) -> Any:
-    """Name the class of an object that generates like the source's: pipelines choose what they do by that name."""
+    """Name the class of an object that does what the source's does: pipelines choose what they do by that name."""
     name = exported.manifest.model.class_path.rpartition(".")[2]
-    if "decode" in exported and name:
+    if name and ("decode" in exported or len(exported) == 1):
         exported.__class__ = type(name, (type(exported),), {"__module__": __name__, "__doc__": ExportedModel.__doc__})
     return exported
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import PreTrainedModel
 
 from ..artifact.manifest import ModelRecord
+from .plain_values import find_class
+
+if TYPE_CHECKING:
+    from .exported import ExportedModel
 
 
 def build_skeleton(cls: type, config: Any, record: ModelRecord, loose: Mapping[str, torch.Tensor]) -> Any:
@@ -48,3 +52,18 @@ def on_cpu(source: Any, dtype: str) -> type:
         "__doc__": source.__doc__,
     }
     return type(source.__name__, (source,), members)
+
+
+def make_stand_in(exported: ExportedModel) -> Any:
+    """The source model's class for an artifact of one graph, or None if it is no `PreTrainedModel` or not importable."""
+    source: Any = find_class(exported.manifest.model.class_path)
+    if source is None or not issubclass(source, PreTrainedModel) or exported.config is None:
+        return None
+
+    @functools.wraps(source.forward)
+    def forward(**inputs: Any) -> Any:
+        return exported(**inputs)
+
+    model = build_skeleton(source, exported.config, exported.manifest.model, {})
+    object.__setattr__(model, "forward", forward)
+    return model

@@ -1,0 +1,53 @@
+"""An artifact of one graph is what `transformers.pipeline(model=...)` takes."""
+
+import pytest
+import torch
+import transformers as tf
+from PIL import Image
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+import transformers_exporters as te
+
+_SIZES = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+
+
+def reloaded(model, inputs, directory):
+    te.OnnxExporter().export_model(model, inputs, te.OnnxConfig(dynamic=True)).save_pretrained(directory)
+    return te.ExportedModel.from_pretrained(directory)
+
+
+def test_texts_are_classified(tmp_path):
+    torch.manual_seed(0)
+    labels = {0: "bad", 1: "good"}
+    model = tf.BertForSequenceClassification(tf.BertConfig(vocab_size=8, id2label=labels, **_SIZES)).eval()
+    raw = Tokenizer(models.WordLevel({word: n for n, word in enumerate(["[PAD]", "[UNK]", *"abcdef"])}, "[UNK]"))
+    raw.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = tf.PreTrainedTokenizerFast(tokenizer_object=raw, pad_token="[PAD]", unk_token="[UNK]")
+    exported = reloaded(model, dict(tokenizer("a b", return_tensors="pt")), tmp_path / "artifact")
+    texts = ["a", "b c d e f"]
+    wanted = tf.pipeline("text-classification", model=model, tokenizer=tokenizer)(texts, batch_size=2)
+    got = tf.pipeline("text-classification", model=exported, tokenizer=tokenizer)(texts, batch_size=2)
+    assert [row["label"] for row in got] == [row["label"] for row in wanted]
+    assert [row["score"] for row in got] == pytest.approx([row["score"] for row in wanted], abs=1e-5)
+    assert exported.device == torch.device("cpu") and not exported.can_generate()
+    ids = torch.tensor([[2, 3]])
+    both = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    assert torch.equal(exported.forward(**both).logits, exported(**both).logits)
+
+
+def test_images_are_classified(tmp_path):
+    torch.manual_seed(0)
+    model = tf.ViTForImageClassification(tf.ViTConfig(image_size=32, patch_size=8, num_labels=3, **_SIZES)).eval()
+    exported = reloaded(model, {"pixel_values": torch.randn(1, 3, 32, 32)}, tmp_path / "artifact")
+    processor = tf.ViTImageProcessor(size={"height": 32, "width": 32})
+    image = Image.new("RGB", (50, 40), (200, 30, 90))
+    got, wanted = (
+        tf.pipeline("image-classification", model=one, image_processor=processor)(image) for one in (exported, model)
+    )
+    assert [row["label"] for row in got] == [row["label"] for row in wanted]
+
+
+def test_a_plain_module_has_no_more_than_its_graph():
+    exported = te.OnnxExporter().export_model(torch.nn.Linear(3, 2), {"input": torch.randn(2, 3)})
+    with pytest.raises(AttributeError, match="has no attribute 'device'"):
+        _ = exported.device
