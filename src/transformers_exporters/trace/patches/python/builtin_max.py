@@ -47,7 +47,7 @@ def _has_fraction_of_data(values: tuple[Any, ...]) -> bool:
 WORKAROUND = Workaround(
     reason="max() of tensors asks which is larger: I-BERT's scales, `max(saturation_min.abs(), saturation_max.abs())`; one of a "
     "fraction that is data, `max(1.0, math.log(length) / ...)`, and of three sizes too.",
-    upstream="none known: torch.export's own `_override_builtin_ops` takes two tensors or two sizes (torch 2.13)",
+    upstream="none: torch.export's own `_override_builtin_ops` takes two tensors or two sizes (torch 2.13)",
     targets=("transformers.models.*:max", "transformers.models.*:min"),
     apply=computed,
 )
