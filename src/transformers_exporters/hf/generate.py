@@ -16,9 +16,9 @@ from .cache_layers import full_windows
 from .composed import attach_parts, run_composite
 from .delegated import delegate_to
 from .plain_values import find_class
-from .pytrees import register_known_caches
+from .pytrees import CACHE_NAMES, register_known_caches
 from .skeleton import build_skeleton
-from .steps import CACHE_NAMES, filled, run_step
+from .steps import filled, run_step
 
 if TYPE_CHECKING:
     from .exported import ExportedModel

@@ -23,6 +23,9 @@ from .plain_values import PLAIN, NotPlain, class_path, decode, encode
 
 logger = logging.getLogger(__name__)
 
+#: The names of the argument that holds what was computed for earlier tokens.
+CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
+
 # Never part of a node's identity, and set by nobody: what `steps` lets travel with a cache.
 _TRAVELLING = frozenset({"module_state"})
 

@@ -10,15 +10,13 @@ import torch.utils._pytree as pytree
 from ..errors import InputError
 from .cache_layers import full_windows
 from .engine_state import is_stateful
-from .pytrees import copy_tensors
+from .pytrees import CACHE_NAMES, copy_tensors
 from .static_state import allocate, complete_masks, run_in_place, stays_in_place
 
 if TYPE_CHECKING:
     from .exported import ExportedComponent, ExportedModel
 
-__all__ = ["CACHE_NAMES", "filled", "run_step"]
-
-CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
+__all__ = ["filled", "run_step"]
 
 
 def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
@@ -100,13 +98,13 @@ def _complete(component: ExportedComponent, kwargs: dict[str, Any], cache: Any, 
             f"and {missing} are needed: export with logits_to_keep=0, or a larger number."
         )
     ids = given.get("input_ids", given.get("inputs_embeds"))
-    if "attention_mask" in inputs and "attention_mask" not in given and ids is not None:
+    absent = inputs.keys() - given.keys()
+    if ids is not None and absent & {"attention_mask", "position_ids"}:
         past = int(cache.get_seq_length()) if filled(cache) else 0
-        given["attention_mask"] = torch.ones(ids.shape[0], past + ids.shape[1], dtype=torch.long)
-    if "position_ids" in inputs and len(inputs["position_ids"].shape) == 2 and ids is not None:
-        start = int(cache.get_seq_length()) if filled(cache) else 0
-        counted = torch.arange(start, start + ids.shape[1]).expand(ids.shape[:2])
-        given.setdefault("position_ids", counted)  # as a model counts them itself
+        if "attention_mask" in absent:
+            given["attention_mask"] = torch.ones(ids.shape[0], past + ids.shape[1], dtype=torch.long)
+        if "position_ids" in absent and len(inputs["position_ids"].shape) == 2:
+            given["position_ids"] = torch.arange(past, past + ids.shape[1]).expand(ids.shape[:2])
     encoded = getattr(given.get("encoder_outputs"), "last_hidden_state", None)
     if "attention_mask" in inputs and "attention_mask" not in given and encoded is not None:
         given["attention_mask"] = torch.ones(encoded.shape[:2], dtype=torch.long)

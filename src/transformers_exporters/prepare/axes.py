@@ -15,11 +15,9 @@ import torch
 import torch.utils._pytree as pytree
 
 from ..artifact.spec import TensorSpec
+from ..hf.pytrees import CACHE_NAMES
 
 AxisNames = tuple[str | None, ...]
-
-#: The names of the argument that holds what was computed for earlier tokens.
-CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
 
 # (pattern of the leaf path's last part, rank) -> names; None is an axis that belongs to the model. The first match wins.
 _RULES: tuple[tuple[str, int, AxisNames], ...] = (

@@ -11,8 +11,8 @@ import torch
 
 from ...errors import UnsupportedModelError
 from ...hf.cache_layers import full_windows
+from ...hf.pytrees import CACHE_NAMES
 from ...hf.submodules import generation_parts
-from ..axes import CACHE_NAMES
 from ..flags import make_traceable, refuse_losses
 from ..prepare import check_inputs
 from ..record import Part

@@ -12,9 +12,9 @@ import torch.utils._pytree as pytree
 from torch.overrides import TorchFunctionMode
 
 from ...hf.joined import fields, joined, stacks, tensor_lists, without
-from ...hf.pytrees import holds_tensors
+from ...hf.pytrees import CACHE_NAMES, holds_tensors
 from ...hf.submodules import projectors
-from ..axes import CACHE_NAMES, leaf_path, name_axes
+from ..axes import leaf_path, name_axes
 from ..record import Part
 from ..shapes_only import run_forward
 from .embed_inputs import EmbedInputs

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..axes import CACHE_NAMES
+from ...hf.pytrees import CACHE_NAMES
 
 
 def tensor_attributes(model: torch.nn.Module) -> dict[str, torch.Tensor]:

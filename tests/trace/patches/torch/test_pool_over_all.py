@@ -28,3 +28,13 @@ def test_works(runs_like):
 @pytest.mark.xfail(strict=True, reason="the kernel is the traced one")
 def test_needed(runs_like):
     runs_like(Pooled(), image(8, 6), [image(11, 5)], without=[ID])
+
+
+def test_what_is_left_to_torch_keeps_all_of_its_arguments(runs_like):
+    """A kernel of half the input fixes the axis; the rest of the call counts still."""
+
+    class Half(torch.nn.Module):
+        def forward(self, x):
+            return F.max_pool2d(x, (x.shape[2] // 2 + 1, 2), 2, 0, 1, True)
+
+    runs_like(Half(), image(7, 5), [image(7, 9)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import SymInt, Tensor
@@ -22,17 +22,19 @@ def over_all(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, *args: Any, **kwargs: Any) -> Any:
         kernel = list(kernel_size) if isinstance(kernel_size, tuple | list) else [kernel_size] * len(axes)
-        if (args and args[0] not in (1, (1, 1))) or kwargs or padding not in (0, (0, 0)):
-            return original(input, kernel_size, stride, padding, *args, **kwargs)
-        if not any(isinstance(size, SymInt) for size in kernel):
-            return original(input, kernel_size, stride, padding, *args, **kwargs)
-        if len(kernel) != len(axes) or not all(
-            statically_known_true(input.shape[axis] == size) for axis, size in zip(axes, kernel, strict=True)
-        ):
-            return original(input, kernel_size, stride, padding)
-        return input.mean(axes, keepdim=True) if "avg" in name else input.amax(axes, keepdim=True)
+        plain = not kwargs and padding in (0, (0, 0)) and (not args or args[0] in (1, (1, 1)))
+        if plain and _is_all(kernel, [input.shape[axis] for axis in axes]):
+            return input.mean(axes, keepdim=True) if "avg" in name else input.amax(axes, keepdim=True)
+        return original(input, kernel_size, stride, padding, *args, **kwargs)
 
     return pool
+
+
+def _is_all(kernel: Sequence[Any], sizes: Sequence[Any]) -> bool:
+    """Whether a kernel with open sizes is as large as the input."""
+    if len(kernel) != len(sizes) or not any(isinstance(size, SymInt) for size in kernel):
+        return False
+    return all(statically_known_true(size == own) for size, own in zip(kernel, sizes, strict=True))
 
 
 WORKAROUND = Workaround(

@@ -17,7 +17,7 @@ from ...idioms.whole import plain_dtype
 def computed(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`torch.tensor(data, dtype=None, device=None)`, with the sizes and scalars in `data` as scalars of the graph."""
     if original.__name__ == "new_tensor":
-        return _of_another(original, computed(torch.tensor))
+        return _of_another(original)
 
     @functools.wraps(original)
     def tensor(data: Any, *args: Any, **kwargs: Any) -> Tensor:
@@ -42,12 +42,12 @@ def computed(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return tensor
 
 
-def _of_another(original: Callable[..., Tensor], tensor: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _of_another(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     @functools.wraps(original)
     def new_tensor(self: Tensor, data: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
         if kwargs or isinstance(data, Tensor):
             return original(self, data, dtype=dtype, device=device, **kwargs)
-        return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device or self.device)
+        return torch.tensor(data, dtype=self.dtype if dtype is None else dtype, device=device or self.device)
 
     return new_tensor
 
