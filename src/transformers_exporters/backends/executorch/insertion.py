@@ -11,6 +11,7 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import detect_fake_mode
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
+from torch.fx.passes.shape_prop import _extract_tensor_metadata
 
 #: What a new node takes over from the node that it stands for.
 INHERITED = ("stack_trace", "nn_module_stack", "source_fn_stack", "custom")
@@ -45,6 +46,17 @@ class Inserter:
         axis %= node.meta["val"].dim()
         size = node.meta["val"].shape[axis]
         return self.call(torch.ops.aten.sym_size.int, node, axis) if isinstance(size, torch.SymInt) else size
+
+
+class EdgeInserter(Inserter):
+    """Puts new nodes into a graph in the edge dialect."""
+
+    def call(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
+        """With the description that the choice of a kernel reads."""
+        node = super().call(op, *args, **kwargs)
+        if isinstance(node.meta["val"], torch.Tensor):
+            node.meta["tensor_meta"] = _extract_tensor_metadata(node.meta["val"])
+        return node
 
 
 def replace(old: Node, new: Node) -> None:

@@ -30,6 +30,7 @@ from .sample_counts import sample_counts
 from .sizes import expand_powers
 from .targets import find_target
 from .upper_sizes import UpperSizes, exact_upper_bounds
+from .views import unsqueezes_as_views
 
 
 def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
@@ -55,6 +56,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     with bounds_applied(program, bounds), exact_upper_bounds(counts_of(program)), quick_guards(shape_env_of(program)):
         edge = target.delegate(program)
         expand_powers(edge.exported_program())
+        unsqueezes_as_views(edge.exported_program())
         drop_constants(edge.exported_program())
         results = arrange_results(edge.exported_program(), _input_names(traced), in_place=not config.alloc_graph_input)
         counts = count_nodes(edge.exported_program())

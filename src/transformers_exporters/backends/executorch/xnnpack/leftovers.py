@@ -7,17 +7,14 @@ A batched product among them becomes `expand`, `view` and `bmm`, which the runti
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-import torch
 from executorch.exir.dialects._ops import ops
 from torch.export import ExportedProgram
 from torch.fx import Node
-from torch.fx.passes.shape_prop import _extract_tensor_metadata
 
-from ..insertion import Inserter, replace
+from ..insertion import EdgeInserter, replace
 from .ops import BATCHED_MATMUL
 
 _edge = ops.edge.aten
@@ -35,17 +32,8 @@ def apply(program: ExportedProgram) -> int:
     return len(left_over)
 
 
-class _EdgeInserter(Inserter):
-    def call(self, op: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
-        """With the description that the choice of a kernel reads."""
-        node = super().call(op, *args, **kwargs)
-        if isinstance(node.meta["val"], torch.Tensor):
-            node.meta["tensor_meta"] = _extract_tensor_metadata(node.meta["val"])
-        return node
-
-
 def _in_parts(node: Node) -> Node:
-    insert = _EdgeInserter(node)
+    insert = EdgeInserter(node)
     left, right = (arg for arg in node.args if isinstance(arg, Node))
     leading = [_leading_size(insert, (left, right), axis) for axis in range(node.meta["val"].dim() - 2)]
     count = _product(insert, leading)
@@ -58,7 +46,7 @@ def _in_parts(node: Node) -> Node:
     return insert.call(_edge.view_copy.default, product, [*leading, insert.size(left, -2), insert.size(right, -1)])
 
 
-def _leading_size(insert: Inserter, factors: tuple[Node, Node], axis: int) -> Any:
+def _leading_size(insert: EdgeInserter, factors: tuple[Node, Node], axis: int) -> Any:
     """The size of the product's axis: of the first factor that has the axis and does not repeat along it."""
     rank = max(factor.meta["val"].dim() for factor in factors)
     places = [(factor, axis - rank) for factor in factors if axis >= rank - factor.meta["val"].dim()]
@@ -70,7 +58,7 @@ def _is_one(size: Any) -> bool:
     return isinstance(size, int) and size == 1
 
 
-def _product(insert: Inserter, sizes: list[Any]) -> Any:
+def _product(insert: EdgeInserter, sizes: list[Any]) -> Any:
     fixed = reduce(operator.mul, (size for size in sizes if isinstance(size, int)), 1)
     count: Any = fixed
     for size in sizes:
