@@ -94,3 +94,18 @@ def test_compress_to_fp16_halves_the_weights(llama: torch.nn.Module, tmp_path: A
     with torch.no_grad():
         wanted = llama(**inputs).logits
     assert (exported(**inputs).logits - wanted).abs().max() < 2e-3 * wanted.abs().max()
+
+
+def test_an_axis_with_a_largest_size_is_padded_to_a_multiple(check: Any) -> None:
+    """By the axis' bounds alone, what is missing may be less than nothing."""
+
+    class Padded(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            """x float32 [batch, length, 4] -> [batch, multiple of 8, 4]"""
+            length = x.shape[1]
+            missing = (length + 7) // 8 * 8 - length
+            return torch.cat([x, torch.full((x.shape[0], missing, 4), 3.0)], 1)
+
+    shapes = {"x": {1: torch.export.Dim("length", min=1, max=32)}}
+    flags = {"dynamic_shapes": shapes, "prefer_deferred_runtime_asserts_over_guards": True}
+    check(Padded(), *({"x": torch.randn(2, n, 4)} for n in (13, 1, 30, 31)), **flags)

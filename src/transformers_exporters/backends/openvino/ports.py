@@ -49,8 +49,19 @@ def with_ports(model: Model, spec: ComponentSpec, placeholders: Sequence[str], r
         named.set_friendly_name(f"{tensor.port}/Result")
         results.append(named)
     made = Model(results, parameters, spec.name)
-    made.validate_nodes_and_infer_types()
+    try:
+        made.validate_nodes_and_infer_types()
+    except RuntimeError:
+        # `-(-n // 8) * 8 - n` of an axis with a largest size may be negative by the bounds of its terms, which the engine
+        # refuses (2026.4). The manifest keeps the largest size.
+        for parameter in parameters:
+            parameter.set_partial_shape(_without_largest(parameter.get_partial_shape()))
+        made.validate_nodes_and_infer_types()
     return made
+
+
+def _without_largest(shape: PartialShape) -> PartialShape:
+    return PartialShape([size if size.is_static else Dimension(size.get_min_length(), _UNBOUNDED) for size in shape])
 
 
 def partial_shape(tensor: TensorSpec, axes: Mapping[str, AxisRange]) -> PartialShape:

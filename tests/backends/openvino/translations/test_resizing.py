@@ -22,3 +22,19 @@ def test_resized_to_any_size(check: Any, mode: str, align: bool) -> None:
     x = X[(..., *[0] * (3 - axes))]
     others = [{"x": x, "like": torch.zeros(2, *sizes[:axes])} for sizes in ((1, 1, 1), (2, 1, 9), (1, 5, 1))]
     check(Resized(), {"x": x, "like": torch.zeros(2, *(3, 8, 4)[:axes])}, *others)
+
+
+@pytest.mark.parametrize("mode", ["linear", "bilinear", "bicubic", "trilinear"])
+def test_a_weight_is_resized(check: Any, mode: str) -> None:
+    """Position embeddings: the engine computes them when it opens the model."""
+    axes = {"linear": 1, "trilinear": 3}.get(mode, 2)
+
+    class Resized(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("table", X[(..., *[0] * (3 - axes))])
+
+        def forward(self, x: torch.Tensor) -> Any:
+            return x + F.interpolate(self.table, size=(4, 8, 3)[:axes], mode=mode)
+
+    check(Resized(), {"x": torch.randn(2, 3, *(4, 8, 3)[:axes])})

@@ -33,7 +33,8 @@ def _resize(mode: str) -> Translation:
 
 
 TRANSLATIONS = {
-    "aten.upsample_linear1d.vec": _resize("linear_onnx"),
+    # Along one axis the same as "linear_onnx", of which the engine cannot resize a weight with three axes (2026.4).
+    "aten.upsample_linear1d.vec": _resize("linear"),
     "aten.upsample_bilinear2d.vec": _resize("linear_onnx"),
     "aten.upsample_trilinear3d.vec": _resize("linear_onnx"),
     "aten.upsample_bicubic2d.vec": _resize("cubic"),
