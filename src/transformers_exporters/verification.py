@@ -321,7 +321,8 @@ def _variations(own: Mapping[str, int], spec: ComponentSpec) -> Iterator[dict[st
         for sizes, cache in ((longer, 2 * own["cache"] + 3), (shorter, max(1, own["cache"] // 2))):
             sizes["cache"] = cache
             if "total_sequence" in own:
-                sizes["total_sequence"] = cache + sizes.get("sequence", own.get("sequence", query))
+                name = "sequence" if "sequence" in own else "decoder_sequence"
+                sizes["total_sequence"] = cache + sizes.get(name, own.get(name, query))
     doubled = {name: 2 * own[name] for name in _EXTENTS if name in own}
     traced = {
         name for tensor in spec.inputs for dim, name in enumerate(tensor.shape) if name == own_name(tensor.name, dim)

@@ -78,3 +78,12 @@ def test_several_images_in_a_row_have_an_axis_of_their_own() -> None:
     assert named["input_ids"] == ("batch", "sequence")
     inputs["input_ids"] = torch.ones(2, 5, dtype=torch.long)
     assert name_axes(inputs)["pixel_values"] == ("batch", None, "height", "width")
+
+
+def test_the_mask_of_a_decoder_covers_its_cache() -> None:
+    inputs = {
+        "decoder_input_ids": torch.ones(2, 1, dtype=torch.long),
+        "decoder_attention_mask": torch.ones(2, 5, dtype=torch.long),
+        "cache": {"keys": torch.zeros(2, 2, 4, 3)},
+    }
+    assert name_axes(inputs)["decoder_attention_mask"] == ("batch", "total_sequence")

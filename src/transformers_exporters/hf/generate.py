@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnsupportedModelError
+from ..errors import InputError, UnsupportedModelError
 from .cache_layers import full_windows
 from .composed import attach_parts, run_composite
 from .delegated import delegate_to
@@ -56,6 +57,31 @@ def make_generator(exported: ExportedModel) -> Any:
     return model
 
 
+def _encoded(model: Any, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The kwargs of a forward that was given the encoder's inputs, with what the encoder makes of them instead."""
+    exported = model.exported
+    if "encoder" not in exported or kwargs.get("encoder_outputs") is not None:
+        return kwargs
+    taken, needed = ({t.name.partition(".")[0] for t in exported[n].spec.inputs} for n in ("encoder", "decode"))
+    if "encoder_outputs" not in needed or not any(kwargs.get(name) is not None for name in taken):
+        return kwargs
+    encoder_outputs = model.get_encoder()(**{name: value for name, value in kwargs.items() if name in taken})
+    kept = {name: value for name, value in kwargs.items() if name not in taken - needed}
+    return {**kept, "encoder_outputs": encoder_outputs}
+
+
+def _complete(outputs: Any, kwargs: Mapping[str, Any]) -> Any:
+    """The outputs, refused where they lack the attentions or hidden states that were asked for."""
+    for flag, field in (("output_attentions", "attentions"), ("output_hidden_states", "hidden_states")):
+        own = (name for name in outputs if name.endswith(field) and not name.startswith("encoder"))
+        if kwargs.get(flag) and not any(own):
+            raise InputError(
+                f"{flag}=True: this artifact's graphs return no {field}; export with it among the inputs of generate (for "
+                "word timestamps: return_token_timestamps=True), and a model of attn_implementation='eager' for attentions."
+            )
+    return outputs
+
+
 @functools.cache
 def _class_of(source: Any) -> type:
     """A subclass of a model class whose forward calls exported components."""
@@ -66,9 +92,10 @@ def _class_of(source: Any) -> type:
         kwargs = dict(zip(parameters, args, strict=False)) | kwargs
         if kwargs.get("use_cache") is False:
             kwargs = {key: value for key, value in kwargs.items() if key not in CACHE_NAMES}
+        kwargs = _encoded(self, kwargs)
         if "language_model" in self.exported and not any(filled(kwargs.get(name)) for name in CACHE_NAMES):
-            return run_composite(self, self.exported, source.forward, kwargs)
-        outputs = run_step(self.exported, kwargs)
+            return _complete(run_composite(self, self.exported, source.forward, kwargs), kwargs)
+        outputs = _complete(run_step(self.exported, kwargs), kwargs)
         if kwargs.get("use_cache") is False:
             for name in CACHE_NAMES:
                 if name in outputs:

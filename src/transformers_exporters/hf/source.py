@@ -59,7 +59,9 @@ class SourceModel:
         if self.config is not None:
             self.config.save_pretrained(directory)
         if self.generation_config is not None:
-            self.generation_config.save_pretrained(directory)
+            config = copy.deepcopy(self.generation_config)
+            config._from_model_config = False  # else transformers reads back only the fields that it knows
+            config.save_pretrained(directory)
         if self.tokenizer is not None:
             self.tokenizer.save_pretrained(directory)
         elif self.directory is not None:

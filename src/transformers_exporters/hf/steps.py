@@ -16,7 +16,9 @@ from .static_state import allocate, complete_masks, run_in_place, stays_in_place
 if TYPE_CHECKING:
     from .exported import ExportedComponent, ExportedModel
 
-__all__ = ["filled", "run_step"]
+__all__ = ["DECODER_SIDE", "decoder_side", "filled", "run_step"]
+
+DECODER_SIDE = ("decoder_attention_mask", "decoder_position_ids")
 
 
 def run_step(exported: ExportedModel, kwargs: dict[str, Any]) -> Any:
@@ -105,6 +107,11 @@ def _complete(component: ExportedComponent, kwargs: dict[str, Any], cache: Any, 
             given["attention_mask"] = torch.ones(ids.shape[0], past + ids.shape[1], dtype=torch.long)
         if "position_ids" in absent and len(inputs["position_ids"].shape) == 2:
             given["position_ids"] = torch.arange(past, past + ids.shape[1]).expand(ids.shape[:2])
+    own, missing_side = given.get("decoder_input_ids"), absent & {*DECODER_SIDE}
+    if own is not None and missing_side:
+        past = int(cache.get_seq_length()) if filled(cache) else 0
+        side = dict(zip(DECODER_SIDE, decoder_side(own, past), strict=True))
+        given |= {key: side[key] for key in missing_side if len(inputs[key].shape) == 2}
     encoded = getattr(given.get("encoder_outputs"), "last_hidden_state", None)
     if "attention_mask" in inputs and "attention_mask" not in given and encoded is not None:
         given["attention_mask"] = torch.ones(encoded.shape[:2], dtype=torch.long)
@@ -117,6 +124,13 @@ def _complete(component: ExportedComponent, kwargs: dict[str, Any], cache: Any, 
         elif isinstance(value, torch.Tensor):
             kept[key] = value  # the component's own check says that it has no such input
     return kept
+
+
+def decoder_side(ids: torch.Tensor, past: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The mask and the positions of `past` tokens and `ids` [batch, queries] that are not padded: `DECODER_SIDE`."""
+    rows, queries = ids.shape
+    mask = torch.ones(rows, past + queries, dtype=torch.long, device=ids.device)
+    return mask, torch.arange(past, past + queries, device=ids.device).expand(rows, queries)
 
 
 def _missing_logits(component: ExportedComponent, kwargs: dict[str, Any]) -> int:

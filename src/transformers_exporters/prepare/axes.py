@@ -113,6 +113,8 @@ def name_axes(kwargs: Mapping[str, Any]) -> dict[str, AxisNames]:
             if not text and tensor.shape[1] == sizes.get("samples"):  # of a waveform
                 own = "samples"
             axes[path] = tuple(own if name == "mask_sequence" else name for name in axes[path])
+        if has_cache and path == "decoder_attention_mask" and tensor.shape[-1] != sizes.get("decoder_sequence"):
+            axes[path] = tuple("total_sequence" if name == "decoder_sequence" else name for name in axes[path])
     return _with_images(leaves, axes)
 
 

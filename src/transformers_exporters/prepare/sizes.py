@@ -18,7 +18,7 @@ import torch.utils._pytree as pytree
 from ..hf.pytrees import register_objects_in
 from .axes import AxisNames, images_apart
 from .references import is_referenced
-from .resize import all_sizes, axis_size, resize
+from .resize import all_sizes, axis_size, axis_sizes, resize
 from .shapes_only import run_forward
 
 logger = logging.getLogger(__name__)
@@ -145,7 +145,7 @@ def _wishes(
         wishes.append(tuple({"batch": n, **{name: n * size for name, size in packed.items()}} for n in (2, 3)))
     cached = axis_size(inputs, axes, "cache") or 0
     if cached == 1:
-        query = axis_size(inputs, axes, "sequence") or 1
+        query = next(iter(axis_sizes(inputs, axes, ("sequence", "decoder_sequence")).values()), 1)
         wishes.append(({"cache": 3, "total_sequence": 3 + query},))
     if cached and axis_size(inputs, axes, "encoder_sequence") == 1:
         wishes.append(tuple({"encoder_sequence": n} for n in (3, 5) if n not in constants))

@@ -92,10 +92,13 @@ class Trial:
         if max(sizes.values()) >= self._too_large:
             return None
         logger.debug("%s: trying %s", prepared.name, dict(sizes))
-        inputs = resize(prepared.inputs, self.axes, _with_parts(prepared, sizes))
         try:
             with _Bounded():
-                return self.agrees(inputs)
+                verdict = self.agrees(resize(prepared.inputs, self.axes, _with_parts(prepared, sizes)))
+                with_images = _with_images(prepared, sizes)
+                if verdict is None and with_images:
+                    verdict = self.agrees(resize(prepared.inputs, self.axes, with_images))
+                return verdict
         except _TooLarge as error:
             logger.debug("%s: %s", prepared.name, error)
             self._too_large = max(sizes.values())
@@ -265,8 +268,19 @@ def _with_parts(prepared: Prepared, sizes: Mapping[str, int]) -> dict[str, int]:
     total = sizes.get("total_sequence")
     if total is None:
         return dict(sizes)
-    query = min(axis_size(prepared.inputs, prepared.axes, "sequence") or 1, total)
-    return {**sizes, "sequence": query, "cache": total - query}
+    queries = axis_sizes(prepared.inputs, prepared.axes, ("sequence", "decoder_sequence")) or {"sequence": 1}
+    name, size = next(iter(queries.items()))
+    query = min(size, total)
+    return {**sizes, name: query, "cache": total - query}
+
+
+def _with_images(prepared: Prepared, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Images that come one after the other change with the prompts that they belong to; empty where there are none."""
+    rows = axis_size(prepared.inputs, prepared.axes, "batch")
+    packed = axis_sizes(prepared.inputs, prepared.axes, ("images", "patches"))
+    if not rows or not packed or "batch" not in sizes or any(size % rows for size in packed.values()):
+        return {}
+    return {**{name: size // rows * sizes["batch"] for name, size in packed.items()}, **sizes}
 
 
 def _close(wanted: Any, got: Any, exact: bool) -> bool:

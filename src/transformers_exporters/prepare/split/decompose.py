@@ -23,7 +23,7 @@ from .delegated import DelegatedInputs
 from .empty_cache import without_empty_cache
 from .ignored import ignores_mask
 from .logits import keep_logits
-from .masks import add_mask
+from .masks import add_decoder_mask, add_mask
 from .merge import merge_steps
 from .module_state import WithModuleState, changed, state_key
 from .recording import Run, record_run
@@ -162,7 +162,9 @@ def _split(
     prefill, steps = calls[0], calls[1:]
     cache_name = next((name for name in CACHE_NAMES if steps[0].get(name) is not None), None)
     for call in calls:
+        _drop_details(call)
         add_mask(model, call, cache_name)
+        add_decoder_mask(model, call, cache_name)
     decode = steps[0]
     if several:
         decode, several = _merged(model, steps, cache_name)
@@ -194,6 +196,14 @@ def _split(
         return Split([last], metadata, loose)
     first = Part("prefill", step, without_empty_cache(step, prefill, cache_name), full_windows=True)
     return Split([*encoders, first, last], metadata, loose)
+
+
+def _drop_details(call: dict[str, Any]) -> None:
+    """Keep of what the encoder made its states alone: its attentions, if they were asked for, are only passed through."""
+    encoded = call.get("encoder_outputs")
+    if isinstance(encoded, dict):
+        kept = {name: value for name, value in encoded.items() if name not in ("attentions", "hidden_states")}
+        call["encoder_outputs"] = type(encoded)(**kept)
 
 
 def _merged(model: torch.nn.Module, steps: list[dict[str, Any]], cache_name: str | None) -> tuple[dict[str, Any], bool]:

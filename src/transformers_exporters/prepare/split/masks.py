@@ -1,4 +1,4 @@
-"""The mask that `generate` leaves out of a call."""
+"""The masks that `generate` leaves out of a call."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import inspect
 from typing import Any
 
 import torch
+
+from ...hf.steps import DECODER_SIDE, decoder_side
 
 
 def add_mask(model: torch.nn.Module, call: dict[str, Any], cache_name: str | None) -> None:
@@ -26,6 +28,26 @@ def add_mask(model: torch.nn.Module, call: dict[str, Any], cache_name: str | Non
     past = _seen(call.get(cache_name)) if cache_name else 0
     if past is not None:
         call["attention_mask"] = torch.ones(ids.shape[0], past + ids.shape[1], dtype=torch.long, device=ids.device)
+
+
+def add_decoder_mask(model: torch.nn.Module, call: dict[str, Any], cache_name: str | None) -> None:
+    """Give the decoder of an encoder-decoder model its own mask and positions, where it takes both.
+
+    Such a decoder has prompts of different lengths: Whisper's go on from what was heard before, padded on the left.
+
+    Args:
+        model: Whose forward is called.
+        call: Its kwargs; `decoder_attention_mask` int64 [batch, past + queries] and `decoder_position_ids` int64
+            [batch, queries] are added.
+        cache_name: The cache's kwarg.
+    """
+    parameters = inspect.signature(type(model).forward).parameters
+    ids, past = call.get("decoder_input_ids"), _seen(call.get(cache_name)) if cache_name else 0
+    if ids is None or ids.dim() != 2 or past is None or not parameters.keys() >= {*DECODER_SIDE}:
+        return
+    for name, value in zip(DECODER_SIDE, decoder_side(ids, past), strict=True):
+        if call.get(name) is None:
+            call[name] = value
 
 
 def _seen(cache: Any) -> int | None:

@@ -63,6 +63,7 @@ def record_run(
             delegation = stack.enter_context(watching_inner_loops(model))
             watched = stack.enter_context(WatchWeights(model, submodules.values())) if submodules else None
             run_generate(model, inputs, tokens, generation_config)
+        _drop_questions(found["model"])
         return Run(found, delegation, list(watched.used) if watched else [])
 
     if is_referenced(model) and not read_values:
@@ -71,3 +72,9 @@ def record_run(
         except Exception as error:  # noqa: BLE001 - a step that needs values: whatever op meets the meta device first
             logger.info("generate needs the weights' values (%s); reading them", error)
     return run(shapes_only=False)
+
+
+def _drop_questions(recording: Recording) -> None:
+    """Drop the calls before the prompt's: what `generate` asks the model first, without a cache (Whisper: which language)."""
+    first = next((index for index, call in enumerate(recording.calls) if call.get("use_cache") is not False), 0)
+    del recording.calls[:first], recording.states[:first]
