@@ -69,6 +69,29 @@ def joined(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return cat
 
 
+def padded(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`pad_sequence` that lays pieces of a tensor side by side without cutting it, for any number of them."""
+
+    @functools.wraps(original)
+    def pad_sequence(
+        sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+    ) -> Tensor:
+        if not isinstance(sequences, Pieces) or padding_side != "right":
+            return original(sequences, batch_first, padding_value, padding_side)
+        whole, lengths = sequences.packed, sequences.lengths
+        longest = lengths.max().item()
+        torch._check(longest > 1)
+        place = torch.arange(longest, device=lengths.device)
+        first = lengths.cumsum(0) - lengths
+        index = (first.unsqueeze(1) + place).clamp(max=whole.shape[0] - 1)
+        rows = whole.index_select(0, index.flatten()).reshape(*index.shape, *whole.shape[1:])
+        inside = (place < lengths.unsqueeze(1)).reshape(*index.shape, *(1,) * (whole.dim() - 1))
+        rows = torch.where(inside, rows, padding_value)
+        return rows if batch_first else rows.transpose(0, 1)
+
+    return pad_sequence
+
+
 def with_pieces(outputs: Any) -> Any:
     """A model's outputs, in which the lists of rows are `Pieces`."""
 
