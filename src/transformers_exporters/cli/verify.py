@@ -41,11 +41,12 @@ def verify(
             from ..prepare.checkpoint import load_checkpoint
             from ..verification import verify as compare
 
+            outputs = {tensor.name for spec in manifest.components.values() for tensor in spec.outputs}
             source = load_checkpoint(
                 checkpoint,
                 dtype=dtype or manifest.model.dtype,
                 trust_remote_code=trust_remote_code,
-                model_class=find_class(manifest.model.class_path),
+                model_class=None if "sentence_embedding" in outputs else find_class(manifest.model.class_path),
             )
         with screen.stage("Verify"):
             report = compare(source, artifact, trust_remote_code=trust_remote_code)

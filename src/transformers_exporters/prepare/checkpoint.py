@@ -20,9 +20,13 @@ from ..errors import ArtifactError, InputError
 from .adapters import adapter_config, base_of, merge
 from .placeholders import compute_buffers
 from .references import mapped, remember
+from .sentences import read_sentences, text_class, with_sentence_embedding
 from .tasks import class_for
 
 logger = logging.getLogger(__name__)
+
+#: Tasks of a sentence-transformers checkpoint (None: none is given).
+_OF_SENTENCES = (None, "feature-extraction", "sentence-similarity")
 
 
 def load_checkpoint(
@@ -38,7 +42,8 @@ def load_checkpoint(
 
     Files that must be converted (GGUF, pickled `.bin`, another dtype than the checkpoint's, tensors that this version of
     transformers splits or merges) are loaded by `from_pretrained` as usual, which needs memory for the weights. So are
-    adapters, which are merged into the weights of their base.
+    adapters, which are merged into the weights of their base. A checkpoint of sentence-transformers comes with
+    its pooling and what follows: the model returns a `sentence_embedding` too, unless a class or another task is given.
 
     Args:
         checkpoint: A checkpoint directory, or a hub id.
@@ -64,7 +69,28 @@ def load_checkpoint(
         raise InputError(
             f"{source} is not a checkpoint that transformers can read: {str(error).rstrip('.')}."
         ) from error
+    sentences = None
+    if model_class is None and adapter is None and task in _OF_SENTENCES:
+        sentences = read_sentences(source)
+    if sentences is not None and not hasattr(config, "auto_map"):
+        model_class = text_class(config)
     cls = model_class or (_model_class(config, source, trust_remote_code) if task is None else class_for(task, config))
+    model = _load(cls, config, checkpoint, source, adapter, dtype, trust_remote_code, options)
+    return model if sentences is None else with_sentence_embedding(model, sentences)
+
+
+def _load(
+    cls: Any,
+    config: Any,
+    checkpoint: Path | str,
+    source: Path | str,
+    adapter: Any,
+    dtype: torch.dtype | None,
+    trust_remote_code: bool,
+    options: Mapping[str, Any],
+) -> Any:
+    """A model of the class, mapped if the files allow it."""
+    gguf_file = options.get("gguf_file")
     directory = Path(source)
     mappable = gguf_file is None and adapter is None and getattr(config, "quantization_config", None) is None
     if mappable and directory.is_dir():
