@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,19 @@ def test_results_outlive_the_next_call(artifact: Any) -> None:
     assert first.tolist() == [[3.0] * 3] * 2
     transposed = np.arange(6, dtype=np.float32).reshape(3, 2).T
     assert session.run({"x": transposed})[name].tolist() == (transposed * 2 + 1).tolist()
+
+
+def test_calls_of_several_threads(artifact: Any) -> None:
+    root, manifest = open_artifact(artifact)
+    session = open_session(root, manifest.components["model"], threads=1)
+    name = manifest.components["model"].outputs[0].name
+
+    def right(size: int) -> bool:
+        x = np.full((size, 3), size, np.float32)
+        return all(np.array_equal(session.run({"x": x})[name], x * 2 + 1) for _ in range(100))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(right, range(1, 9)))
 
 
 def test_an_unknown_device_and_a_broken_graph_are_errors(artifact: Any, tmp_path: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,10 @@ def open_session(
 
 
 class OpenVINOSession:
-    """One compiled graph and one infer request, reused from call to call. Not to be called from two threads at once.
+    """One compiled graph and one infer request, reused from call to call; calls from several threads wait for each other.
 
-    A stateful graph keeps its cache in the request: `run` continues from the last call, `reset` starts anew.
+    A stateful graph keeps its cache in the request: `run` continues from the last call, `reset` starts anew. So one loop at a
+    time may use it.
 
     Attributes:
         spec: The component's border.
@@ -84,6 +86,7 @@ class OpenVINOSession:
         self.spec = spec
         self.compiled = compiled
         self.request = compiled.create_infer_request()
+        self._alone = threading.Lock()
         self._tensor, self._types = openvino.Tensor, openvino.Type
         self._inputs = {t.name: _port(compiled.inputs, t.port, spec) for t in spec.inputs}
         self._outputs = {t.name: _port(compiled.outputs, t.port, spec) for t in spec.outputs}
@@ -107,6 +110,10 @@ class OpenVINOSession:
         Raises:
             InputError: If the engine cannot compute the graph at these sizes.
         """
+        with self._alone:
+            return self._run(feeds, beam_idx)
+
+    def _run(self, feeds: Mapping[str, Any], beam_idx: Any) -> dict[str, Any]:
         held = []  # OpenVINO reads the memory of the arrays; it must outlive the call
         for name, array in feeds.items():
             tensor = self._wrap(np.asarray(array))
