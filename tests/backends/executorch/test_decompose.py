@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from executorch.exir.tracer import _default_decomposition_table
 from torch.export import Dim, ExportedProgram
 
-from transformers_exporters.backends.executorch import decompose as room
-from transformers_exporters.backends.executorch.decompose import decompose
+from transformers_exporters.backends.executorch.edge import _decompositions
+from transformers_exporters.repair import decompose as room
 
 _aten = torch.ops.aten
 
@@ -36,6 +35,10 @@ class Writes(torch.nn.Module):
         return torch.nn.functional.normalize(cache, dim=-1)
 
 
+def decompose(program: ExportedProgram, whole: tuple[Any, ...]) -> ExportedProgram:
+    return room.decompose(program, _decompositions(whole), whole)
+
+
 def traced(module: torch.nn.Module, *inputs: torch.Tensor, dynamic: bool = True) -> ExportedProgram:
     shapes = tuple({0: Dim.AUTO, 1: Dim.AUTO} if dynamic else None for _ in inputs)
     return torch.export.export(module, inputs, dynamic_shapes=shapes)
@@ -49,9 +52,7 @@ def test_it_computes_what_run_decompositions_computes() -> None:
     torch.manual_seed(0)
     module, x = Layers().double().eval(), torch.randn(2, 5, 8, dtype=torch.float64)
     whole = (_aten.linear.default,)
-    table: Any = _default_decomposition_table()
-    table.pop(_aten.linear.default)
-    ours, theirs = decompose(traced(module, x), whole), traced(module, x).run_decompositions(table)
+    ours, theirs = decompose(traced(module, x), whole), traced(module, x).run_decompositions(_decompositions(whole))
     assert _aten.linear.default in ops(ours)
     assert not ops(ours) - ops(theirs) - {_aten.view.default}
     ours.validate()

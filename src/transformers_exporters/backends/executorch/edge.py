@@ -32,14 +32,16 @@ from executorch.exir.passes.remove_mixed_type_operators import RemoveMixedTypeOp
 from executorch.exir.passes.remove_unused_parameters_pass import remove_unused_parameters_pass
 from executorch.exir.passes.replace_broken_ops_with_function_ops_pass import ReplaceBrokenOpsWithFunctionalOpsPass
 from executorch.exir.program._program import _get_updated_graph_signature, lift_constant_tensor_pass
+from executorch.exir.tracer import _default_decomposition_table
 from executorch.exir.verification.verifier import EXIREdgeDialectVerifier
 from torch.export import ExportedProgram
+from torch.export.decomp_utils import CustomDecompTable
 
+from ...repair.decompose import decompose
+from ...repair.meta_keys import makes_sizes, meta_key, size_key
 from .borders import order_input_specs
-from .decompose import decompose
 from .insertion import Inserter, replace
 from .layout import as_row_major
-from .meta_keys import makes_sizes, meta_key, size_key
 
 _aten = torch.ops.aten
 
@@ -172,6 +174,13 @@ def _nothing(joined: torch.fx.Node) -> torch.fx.Node:
     return insert.call(_aten.full.default, sizes, 0, dtype=value.dtype)
 
 
+def _decompositions(whole: Sequence[Any]) -> dict[Any, Any]:
+    table: Any = _default_decomposition_table()
+    for op in whole:
+        table.pop(op, None)
+    return table.materialize() if isinstance(table, CustomDecompTable) else dict(table)
+
+
 def to_edge_program(program: ExportedProgram, whole: Sequence[Any]) -> EdgeProgramManager:
     """Decompose a traced graph and say it in the edge dialect.
 
@@ -180,7 +189,7 @@ def to_edge_program(program: ExportedProgram, whole: Sequence[Any]) -> EdgeProgr
         whole: aten operators that are not decomposed.
     """
     config = EdgeCompileConfig(_check_ir_validity=False, preserve_ops=list(whole))
-    program = remove_unused_parameters_pass(decompose(program, whole))
+    program = remove_unused_parameters_pass(decompose(program, _decompositions(whole), whole))
     module = program.graph_module
     with module._set_replace_hook(program.graph_signature.get_replace_hook()):
         drop_empty_pieces(module.graph)

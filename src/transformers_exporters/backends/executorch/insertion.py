@@ -13,8 +13,7 @@ from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 from torch.fx.passes.shape_prop import _extract_tensor_metadata
 
-#: What a new node takes over from the node that it stands for.
-INHERITED = ("stack_trace", "nn_module_stack", "source_fn_stack", "custom")
+from ...repair.decompose import INHERITED
 
 
 class Inserter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import warnings
 from typing import Any
@@ -11,9 +10,9 @@ import torch
 from executorch.exir import EdgeProgramManager
 from executorch.exir.capture._config import ExecutorchBackendConfig
 from executorch.exir.passes import MemoryPlanningPass
-from torch.export import ExportedProgram
 
 from ...errors import LoweringError
+from ...repair.decompose import own_copy
 from ...trace.dims import shape_env_of
 from ...trace.record import Traced
 from ..contract import Lowered
@@ -50,7 +49,7 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     """
     target = find_target(config.backend)
     target.check(traced)
-    program = _own_copy(traced.program)
+    program = own_copy(traced.program)
     counted = sample_counts(program, {p: traced.samples[name] for p, name in _input_names(traced).items()})
     bounds = choose_bounds(program, traced.spec, traced.symbols, config.dynamic_shapes is not None, counted)
     with bounds_applied(program, bounds), exact_upper_bounds(counts_of(program)), quick_guards(shape_env_of(program)):
@@ -116,16 +115,6 @@ def _backend_config(plan: MemoryPlanningPass, results: Results) -> ExecutorchBac
 def arena_bytes(planned: Any) -> int:
     """The memory that the runtime takes for activations when it loads the method."""
     return int(sum(planned.executorch_program.execution_plan[0].non_const_buffer_sizes))
-
-
-def _own_copy(program: ExportedProgram) -> ExportedProgram:
-    """A copy of the graph over the same weights."""
-    copied = copy.copy(program)
-    copied._graph_module = copy.deepcopy(program.graph_module)
-    copied._graph_signature = copy.deepcopy(program.graph_signature)
-    copied._state_dict = dict(program.state_dict)
-    copied._constants = dict(program.constants)
-    return copied
 
 
 def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str, results: Results) -> Any:

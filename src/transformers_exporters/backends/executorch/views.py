@@ -14,8 +14,8 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassResult
 
+from ...repair.meta_keys import size_key
 from .insertion import EdgeInserter, replace
-from .meta_keys import size_key
 from .upper_sizes import upper_bound
 
 _edge = ops.edge.aten

@@ -25,6 +25,7 @@ from .config import OnnxConfig
 from .in_place import prove_in_place
 from .names import name_values
 from .optimize import optimize
+from .quick_passes import quick_passes
 from .store import write_components
 from .translations import translation_table
 
@@ -42,7 +43,7 @@ def lower(traced: Traced, config: OnnxConfig) -> Lowered:
     """
     try:
         # The converter prints progress even when told not to, and warns of each op of torchvision that it lacks.
-        with quiet("torch.onnx._internal.exporter._registration", logging.ERROR):
+        with quiet("torch.onnx._internal.exporter._registration", logging.ERROR), quick_passes():
             program = torch.onnx.export(
                 _unguarded(traced.program),
                 (),

@@ -20,8 +20,8 @@ import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
 
+from .....repair.meta_keys import size_key
 from ...insertion import Inserter, replace
-from ...meta_keys import size_key
 from ..ops import BATCHED_MATMUL, is_plain_float
 
 _aten = torch.ops.aten

@@ -9,47 +9,54 @@ left to `run_decompositions`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
 import sympy
 import torch
 import torch.utils._pytree as pytree
-from executorch.exir.tracer import _default_decomposition_table
 from torch._dispatch.python import enable_python_dispatcher
 from torch._guards import detect_fake_mode
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.export import ExportedProgram
-from torch.export.decomp_utils import CustomDecompTable
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 
-from ...repair.functional import NotFunctional, make_functional, writes_into_inputs
-from .insertion import INHERITED
+from .functional import NotFunctional, make_functional, writes_into_inputs
 from .meta_keys import makes_sizes, meta_key, size_key
 
 _Table = dict[Any, Callable[..., Any]]
 
+#: What a new node takes over from the node that it stands for.
+INHERITED = ("stack_trace", "nn_module_stack", "source_fn_stack", "custom")
 
-def decompose(program: ExportedProgram, whole: tuple[Any, ...]) -> ExportedProgram:
-    """Decompose into core aten. `program` may be changed.
+
+def own_copy(program: ExportedProgram) -> ExportedProgram:
+    """A copy of the graph over the same weights."""
+    copied = copy.copy(program)
+    copied._graph_module = copy.deepcopy(program.graph_module)
+    copied._graph_signature = copy.deepcopy(program.graph_signature)
+    copied._state_dict = dict(program.state_dict)
+    copied._constants = dict(program.constants)
+    return copied
+
+
+def decompose(program: ExportedProgram, table: _Table, whole: Collection[Any]) -> ExportedProgram:
+    """`program.run_decompositions(table)`. `program` may be changed.
 
     Args:
         program: A graph whose nodes all have their `val`.
+        table: Decompositions by operator.
         whole: Operators that are kept.
     """
-    table: Any = _default_decomposition_table()
-    for op in whole:
-        table.pop(op, None)
     made = _functional(program)
     if made is None:
         return program.run_decompositions(table)
     program = made
-    decompositions: _Table = table.materialize() if isinstance(table, CustomDecompTable) else dict(table)
     with program.graph_module._set_replace_hook(program.graph_signature.get_replace_hook()):
-        complete = _Expansion(program.graph, decompositions, whole).run()
+        complete = _Expansion(program.graph, table, whole).run()
     program.graph.eliminate_dead_code()
     program.graph_module.recompile()
     return program if complete else program.run_decompositions(table)
@@ -97,9 +104,10 @@ def _is_composite(op: OpOverload) -> bool:
     return returns_tensors and op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
 
 
-#: One operator by another name. Views copy, the runtime has no strides. A retraced `item` would be another number.
+#: One operator by another name. Strides say nothing here. A retraced `item` would be another number.
 _SAME: dict[Any, Any] = {
     torch.ops.aten.reshape.default: torch.ops.aten.view.default,
+    torch.ops.aten.detach_.default: torch.ops.aten.detach.default,
     torch.ops.aten.item.default: torch.ops.aten._local_scalar_dense.default,
 }
 
@@ -107,7 +115,7 @@ _SAME: dict[Any, Any] = {
 class _Expansion:
     """One walk over a graph that replaces every node to be decomposed."""
 
-    def __init__(self, graph: Graph, table: _Table, whole: tuple[Any, ...]) -> None:
+    def __init__(self, graph: Graph, table: _Table, whole: Collection[Any]) -> None:
         self._graph = graph
         self._whole = whole
         self._table = table
@@ -165,7 +173,8 @@ class _Expansion:
                 user.args, user.kwargs = map_arg((user.args, user.kwargs), lambda n: result if n is node else n)
         else:
             for user in list(node.users):  # getitem
-                user.replace_all_uses_with(result[user.args[1]])
+                place: Any = user.args[1]
+                user.replace_all_uses_with(result[place])
                 self._graph.erase_node(user)
         self._graph.erase_node(node)
 
