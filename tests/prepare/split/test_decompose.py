@@ -12,7 +12,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 from transformers.models.encodec.modeling_encodec import EncodecConv1d
 
 import transformers_exporters as te
-from models import DECODER
+from models import DECODER, decoder, ids
 
 
 class Spoken(LlamaForCausalLM):
@@ -117,3 +117,16 @@ def test_a_cache_of_a_models_own_grows() -> None:
     settings = {"max_new_tokens": 8, "min_new_tokens": 8, "do_sample": False}
     for inputs in (given, other):
         assert torch.equal(exported.generate(**inputs, **settings), model.generate(**inputs, **settings))
+
+
+def test_a_generate_that_fails_is_named(monkeypatch):
+    model = decoder("llama")
+
+    def fail(**_):
+        raise RuntimeError("shape '[2, 4, -1]' is invalid for input of size 12")
+
+    monkeypatch.setattr(model, "forward", fail)
+    with pytest.raises(
+        te.UnsupportedModelError, match=r"LlamaForCausalLM\.generate fails .* 2 tokens.*input of size 12\."
+    ):
+        te.decompose_for_generation(model, {"input_ids": ids(1, 5)})

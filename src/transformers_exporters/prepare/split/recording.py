@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from ...errors import UnsupportedModelError
 from ..references import is_referenced
 from ..shapes_only import without_values
 from .delegated import Delegation, watching_inner_loops
@@ -71,7 +72,14 @@ def record_run(
             return run(shapes_only=True)
         except Exception as error:  # noqa: BLE001 - a step that needs values: whatever op meets the meta device first
             logger.info("generate needs the weights' values (%s); reading them", error)
-    return run(shapes_only=False)
+    try:
+        return run(shapes_only=False)
+    except (RuntimeError, IndexError) as error:
+        name, said = type(model).__name__, str(error).strip().partition("\n")[0].rstrip(".")
+        raise UnsupportedModelError(
+            f"{name}.generate fails on these inputs when it generates {tokens} tokens, which shows what its graphs are: "
+            f"{said}. Try other inputs, or export {name}'s forward, or its parts, and write the loop around them."
+        ) from error
 
 
 def _drop_questions(recording: Recording) -> None:
