@@ -20,7 +20,8 @@ _said: set[str] = set()
 def refuse_losses(inputs: Mapping[str, Any]) -> None:
     """Raise `UnsupportedModelError` if the inputs ask for a loss; nothing is taken out of `inputs`."""
     for name, value in inputs.items():
-        asks = name in _LOSS_INPUTS or name.endswith("_labels")
+        # `input_labels` say of SAM's points whether they are inside: they belong to the prompt.
+        asks = name in _LOSS_INPUTS or (name.endswith("_labels") and not name.startswith("input_"))
         if (asks and value is not None) or (name == "return_loss" and value is True):
             raise UnsupportedModelError(
                 f"An exported graph computes no loss: call export again without {name!r} (inference inputs only)."

@@ -23,7 +23,7 @@ from .shapes_only import run_forward
 
 logger = logging.getLogger(__name__)
 
-_SEQUENCES = ("sequence", "decoder_sequence", "encoder_sequence", "frames", "samples", "images")
+_SEQUENCES = ("sequence", "decoder_sequence", "encoder_sequence", "frames", "samples", "images", "prompts", "points")
 _PROMPTS = ("sequence", "decoder_sequence", "encoder_sequence")
 # A shorter sequence may shrink to an axis of 1 inside of a model that pools or strides (Canine divides it by 4).
 _SHORT = 37

@@ -130,3 +130,10 @@ def test_a_generate_that_fails_is_named(monkeypatch):
         te.UnsupportedModelError, match=r"LlamaForCausalLM\.generate fails .* 2 tokens.*input of size 12\."
     ):
         te.decompose_for_generation(model, {"input_ids": ids(1, 5)})
+
+
+def test_a_generate_that_counts_no_tokens_is_refused(monkeypatch):
+    model = decoder("llama")
+    monkeypatch.setattr(model, "generate", lambda past_values: past_values)
+    with pytest.raises(te.UnsupportedModelError, match="takes no max_new_tokens"):
+        te.decompose_for_generation(model, {"past_values": torch.ones(1, 5)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -107,6 +108,12 @@ def split_for_generation(
     """
     if not hasattr(model, "generate"):
         raise UnsupportedModelError(f"{type(model).__name__} has no generate method; use export or export_model.")
+    taken = inspect.signature(model.generate).parameters.values()
+    if not any(p.kind is p.VAR_KEYWORD or p.name == "max_new_tokens" for p in taken):
+        raise UnsupportedModelError(
+            f"{type(model).__name__}.generate takes no max_new_tokens: it is no loop over tokens. Use export or export_model, "
+            "and call what they give where it calls the model."
+        )
     check_inputs(inputs)
     refuse_losses(inputs)
     options: dict[str, Any] = {
