@@ -108,7 +108,7 @@ def split_for_generation(
     """
     if not hasattr(model, "generate"):
         raise UnsupportedModelError(f"{type(model).__name__} has no generate method; use export or export_model.")
-    taken = inspect.signature(model.generate).parameters.values()
+    taken = inspect.signature(model.generate).parameters.values()  # type: ignore[arg-type]
     if not any(p.kind is p.VAR_KEYWORD or p.name == "max_new_tokens" for p in taken):
         raise UnsupportedModelError(
             f"{type(model).__name__}.generate takes no max_new_tokens: it is no loop over tokens. Use export or export_model, "
