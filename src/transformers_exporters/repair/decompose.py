@@ -37,10 +37,18 @@ def own_copy(program: ExportedProgram) -> ExportedProgram:
     """A copy of the graph over the same weights."""
     copied = copy.copy(program)
     copied._graph_module = copy.deepcopy(program.graph_module)
+    _keep_names(program.graph, copied.graph)
     copied._graph_signature = copy.deepcopy(program.graph_signature)
+    _name_outputs(copied)  # a repair may have put another node there
     copied._state_dict = dict(program.state_dict)
     copied._constants = dict(program.constants)
     return copied
+
+
+def _keep_names(original: Graph, copied: Graph) -> None:
+    """Name the nodes as in the original, by which the signature knows them; a copy renames what shadows a builtin."""
+    for old, new in zip(original.nodes, copied.nodes, strict=True):
+        new.name = old.name
 
 
 def decompose(program: ExportedProgram, table: _Table, whole: Collection[Any]) -> ExportedProgram:
@@ -69,8 +77,7 @@ def _functional(program: ExportedProgram) -> ExportedProgram | None:
     if any(_holds_subgraph(node) for node in program.graph.nodes) or writes_into_inputs(program.graph):
         return None
     graph = copy.deepcopy(program.graph)
-    for old, new in zip(program.graph.nodes, graph.nodes, strict=True):
-        new.name = old.name  # a copy renames what shadows a builtin
+    _keep_names(program.graph, graph)
     try:
         make_functional(graph)
     except NotFunctional:
@@ -78,10 +85,16 @@ def _functional(program: ExportedProgram) -> ExportedProgram | None:
     made = copy.copy(program)
     made._graph_module = GraphModule(program.graph_module, graph)
     made._graph_signature = copy.deepcopy(program.graph_signature)
-    for spec, result in zip(made.graph_signature.output_specs, graph.output_node().args[0], strict=True):
+    _name_outputs(made)
+    return made
+
+
+def _name_outputs(program: ExportedProgram) -> None:
+    """Let the signature name the nodes that are returned."""
+    results: Any = program.graph.output_node().args[0]
+    for spec, result in zip(program.graph_signature.output_specs, results, strict=True):
         if isinstance(result, Node):
             spec.arg.name = result.name
-    return made
 
 
 def _holds_subgraph(node: Node) -> bool:

@@ -18,16 +18,14 @@ class Mixed(torch.nn.Module):
         super().__init__()
         self.norms = torch.nn.ModuleList(torch.nn.GroupNorm(2, 8) for _ in range(3))
 
-    def forward(
-        self, hidden_states: torch.Tensor, mask: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(self, hidden_states: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """hidden_states float32 [batch, length, 8], mask int64 [batch, length]."""
         x = hidden_states.mT
         for norm in self.norms:
             x = torch.nn.functional.mish(norm(x)) * (1 - mask[:, None] * 2) + mask[:, None] / 3
         x = x.mT.reshape(x.shape[0], -1, 4) + torch.arange(4)
         x[:, :1] += True
-        return x, mask / mask.sum(), (mask > 0) * 2
+        return x, mask / mask.sum(), (mask > 0) * 2, mask.T
 
 
 def inputs(batch: int, length: int) -> dict[str, torch.Tensor]:
