@@ -37,6 +37,7 @@ def own_copy(program: ExportedProgram) -> ExportedProgram:
     """A copy of the graph over the same weights."""
     copied = copy.copy(program)
     copied._graph_module = copy.deepcopy(program.graph_module)
+    copied._graph_module.delete_all_unused_submodules()  # regions that a repair has put into the graph itself
     _keep_names(program.graph, copied.graph)
     copied._graph_signature = copy.deepcopy(program.graph_signature)
     _name_outputs(copied)  # a repair may have put another node there
