@@ -14,6 +14,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.passes.infra.pass_base import PassResult
 
+from ...repair.functional import is_mutable
 from ...repair.meta_keys import size_key
 from .insertion import EdgeInserter, replace
 from .upper_sizes import upper_bound
@@ -91,13 +92,8 @@ class ViewsThatFit(ReplaceViewCopyWithViewPass):  # executorch is untyped
 def _changes_under(view: Node) -> bool:
     """Whether an op writes into the view's base before the view's last reader."""
     base = view.args[0]
-    writers = [user for user in base.users if user.args[0] is base and _is_mutable(user) and user > view]
+    writers = [user for user in base.users if user.args[0] is base and is_mutable(user) and user > view]
     return any(user > writer for writer in writers for user in view.users)
-
-
-def _is_mutable(node: Node) -> bool:
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and schema.is_mutable
 
 
 def _largest(value: torch.Tensor) -> int:

@@ -47,9 +47,6 @@ def _split(original: Callable[..., Any]) -> Callable[..., Any]:
         if is_column(split_size_or_sections):
             lengths = split_size_or_sections[0]
             split_size_or_sections = Lengths(lengths, lengths.tolist, masked=False)
-        if isinstance(split_size_or_sections, int) and has_free_unbacked_symbols(tensor.shape[dim]):
-            torch._check(tensor.shape[dim] <= split_size_or_sections)  # how many parts a graph has is no data
-            return (tensor,)
         if not isinstance(split_size_or_sections, Lengths):
             return original(tensor, split_size_or_sections, dim)
         if not split_size_or_sections.masked:
