@@ -107,3 +107,11 @@ def test_layers_that_only_the_list_of_their_types_counts_are_cut() -> None:
 def test_the_steps_of_a_loop_are_cut() -> None:
     model, inputs = tiny_model("slanet")
     assert model(**inputs).last_hidden_state.shape[1] <= 17
+
+
+@pytest.mark.parametrize("model_type", ["bert", "encodec", "vit_mae"])
+def test_no_weight_is_zeros(model_type: str) -> None:
+    """An initialiser leaves biases and tables of codes at zero, and an export that lost them would seem right."""
+    model, _ = tiny_model(model_type)
+    weights = {name: value for name, value in model.state_dict().items() if value.is_floating_point()}
+    assert [name for name, value in weights.items() if value.numel() > 1 and not bool(value.any())] == []

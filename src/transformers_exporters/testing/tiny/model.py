@@ -157,11 +157,16 @@ def _build(model_class: type[PreTrainedModel], config: PreTrainedConfig, seed: i
     model = model_class(config).float().eval()
     torch.manual_seed(seed)
     with torch.no_grad():
-        for parameter in model.parameters():
-            # Memory that no initialiser of the model has written.
-            if parameter.is_floating_point() and not bool((parameter.abs() < 1e4).all()):
-                parameter.normal_(0.0, 0.02)
+        for weight in filter(_is_unwritten, model.state_dict().values()):
+            weight.normal_(0.0, 0.02)
     return model
+
+
+def _is_unwritten(weight: torch.Tensor) -> bool:
+    """Whether it is memory that no initialiser has written, or zeros: nothing can be seen to go wrong behind them."""
+    if not weight.is_floating_point():
+        return False
+    return not bool((weight.abs() < 1e4).all()) or (weight.numel() > 1 and not bool(weight.any()))
 
 
 def _shapes_of(model_class: type[PreTrainedModel], config: PreTrainedConfig) -> list[tuple[int, ...]]:
