@@ -20,6 +20,7 @@ from .borders import Results, arrange_results, drop_constants, without_written_i
 from .bounds import bounded_spec, bounds_applied, choose_bounds
 from .config import ExecutorchConfig
 from .counts import counts_of
+from .cutting import cuts_in_place
 from .execution import to_execution
 from .guards import quick_guards
 from .half_precision import calls_in_half_precision, check_half_precision
@@ -53,7 +54,8 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     counted = sample_counts(program, {p: traced.samples[name] for p, name in _input_names(traced).items()})
     bounds = choose_bounds(program, traced.spec, traced.symbols, config.dynamic_shapes is not None, counted)
     with bounds_applied(program, bounds), exact_upper_bounds(counts_of(program)), quick_guards(shape_env_of(program)):
-        edge = target.delegate(program)
+        with cuts_in_place():
+            edge = target.delegate(program)
         expand_powers(edge.exported_program())
         unsqueezes_as_views(edge.exported_program())
         drop_constants(edge.exported_program())
