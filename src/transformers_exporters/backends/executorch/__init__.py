@@ -13,7 +13,13 @@ BACKEND = Backend(
     open=f"{__name__}.run:open_session",
     requires={"executorch": _EXECUTORCH, "torch": Requirement(minimum="2.9", tested="2.13.0")},
     runs_on={"executorch": _EXECUTORCH},
-    ops=("*",),  # the engine knows more ops than all four do; its own error names what it does not know
+    ops=(
+        "aten.lstm.input",
+        "aten.gru.input",
+        "aten.rnn_tanh.input",
+        "aten.rnn_relu.input",
+        "*",
+    ),  # the engine knows more ops than all four do; its own error names what it does not know
     experts="batched_mm",
     patches=f"{__name__}.patches",
     fixes=f"{__name__}.fixes",

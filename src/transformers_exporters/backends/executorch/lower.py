@@ -26,11 +26,13 @@ from .guards import quick_guards
 from .half_precision import calls_in_half_precision, check_half_precision
 from .kernels import check_kernels, count_nodes, load_quantized_kernels, missing_operators, undelegated_ops
 from .pte import write_program
+from .recurrent import layers_as_steps, loops_of_any_batch, steps_as_scans
 from .sample_counts import sample_counts
 from .sizes import expand_powers
 from .targets import find_target
 from .upper_sizes import UpperSizes, exact_upper_bounds
 from .views import unsqueezes_as_views
+from .weights import compute_weights
 
 
 def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
@@ -51,11 +53,14 @@ def lower(traced: Traced, config: ExecutorchConfig) -> Lowered:
     target = find_target(config.backend)
     target.check(traced)
     program = own_copy(traced.program)
+    layers_as_steps(program)
+    compute_weights(program)
     counted = sample_counts(program, {p: traced.samples[name] for p, name in _input_names(traced).items()})
     bounds = choose_bounds(program, traced.spec, traced.symbols, config.dynamic_shapes is not None, counted)
     with bounds_applied(program, bounds), exact_upper_bounds(counts_of(program)), quick_guards(shape_env_of(program)):
         with cuts_in_place():
             edge = target.delegate(program)
+        steps_as_scans(edge.exported_program())
         expand_powers(edge.exported_program())
         unsqueezes_as_views(edge.exported_program())
         drop_constants(edge.exported_program())
@@ -127,7 +132,8 @@ def _planned(edge: EdgeProgramManager, config: ExecutorchConfig, component: str,
         alloc_mutable_buffers=config.alloc_mutable_buffers,
     )
     try:
-        planned = to_execution(edge, _backend_config(plan, results))
+        with loops_of_any_batch():
+            planned = to_execution(edge, _backend_config(plan, results))
     except RuntimeError as error:
         if "out variants" not in str(error):
             raise

@@ -18,5 +18,5 @@ BACKEND = Backend(
     patches=f"{__name__}.patches",
     fixes="transformers_exporters.backends.onnx.fixes",
     # Recurrent layers stay whole. The engine knows more ops than all four do; its own error names what it does not know.
-    ops=("aten.lstm.input", "aten.gru.input", "*"),
+    ops=("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input", "*"),
 )

@@ -15,7 +15,7 @@ BACKEND = Backend(
     },
     runs_on={"openvino": Requirement(minimum="2026.0", tested="2026.4.1")},
     # Recurrent layers stay whole. The engine knows more ops than all four do; its own error names what it does not know.
-    ops=("aten.lstm.input", "aten.gru.input", "*"),
+    ops=("aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input", "*"),
     experts="batched_mm",
     patches=f"{__name__}.patches",
     fixes=None,

@@ -44,8 +44,13 @@ def gru_cell(
     x: Tensor, hidden: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor | None = None, b_h: Tensor | None = None
 ) -> Tensor:
     """One step of a GRU."""
-    reset, update, new = linear(x, w_x, b_x).chunk(3, -1)
-    reset_h, update_h, new_h = linear(hidden, w_h, b_h).chunk(3, -1)
+    return gru_state(linear(x, w_x, b_x), linear(hidden, w_h, b_h), hidden)
+
+
+def gru_state(of_x: Tensor, of_hidden: Tensor, hidden: Tensor) -> Tensor:
+    """The next state of a GRU from its gates: [..., 3 * size], what the input and what the state says of them."""
+    reset, update, new = _parts(of_x, 3)
+    reset_h, update_h, new_h = _parts(of_hidden, 3)
     keep = torch.sigmoid(update + update_h)
     candidate = torch.tanh(new + torch.sigmoid(reset + reset_h) * new_h)
     return candidate + keep * (hidden - candidate)
@@ -60,10 +65,19 @@ def lstm_cell(
     b_h: Tensor | None = None,
 ) -> list[Tensor]:
     """One step of an LSTM: the new hidden and cell states."""
-    gates = linear(x, w_x, b_x) + linear(hx[0], w_h, b_h)
-    enter, forget, cell, leave = gates.chunk(4, -1)
-    state = torch.sigmoid(forget) * hx[1] + torch.sigmoid(enter) * torch.tanh(cell)
+    return lstm_states(linear(x, w_x, b_x) + linear(hx[0], w_h, b_h), hx[1])
+
+
+def lstm_states(gates: Tensor, cell: Tensor) -> list[Tensor]:
+    """The next hidden and cell states of an LSTM from its gates: [..., 4 * size]."""
+    enter, forget, new, leave = _parts(gates, 4)
+    state = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(new)
     return [torch.sigmoid(leave) * torch.tanh(state), state]
+
+
+def _parts(gates: Tensor, count: int) -> list[Tensor]:
+    size = gates.shape[-1] // count
+    return [gates.narrow(-1, at * size, size) for at in range(count)]
 
 
 def tanh_cell(

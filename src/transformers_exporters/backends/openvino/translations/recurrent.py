@@ -1,7 +1,8 @@
-"""`nn.LSTM` and `nn.GRU` as OpenVINO's sequence operations, over any number of steps."""
+"""`nn.LSTM`, `nn.GRU` and `nn.RNN` as OpenVINO's sequence operations, over any number of steps."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from openvino import Output, Type
@@ -12,6 +13,7 @@ from ..call import Call, constant, shape_of
 # The gates in OpenVINO's order, as places in torch's: torch has i f g o (LSTM) and r z n (GRU).
 _LSTM_GATES = (1, 0, 2, 3)
 _GRU_GATES = (1, 0, 2)
+_RNN_GATES = (0,)
 
 
 def _lstm(call: Call) -> list[Output]:
@@ -25,7 +27,12 @@ def _gru(call: Call) -> list[Output]:
     return _layers(call, [call["hx"]], _GRU_GATES)
 
 
-def _layers(call: Call, states: Sequence[Output], gates: Sequence[int]) -> list[Output]:
+def _rnn(activation: str, call: Call) -> list[Output]:
+    """As `_gru`."""
+    return _layers(call, [call["hx"]], _RNN_GATES, activation)
+
+
+def _layers(call: Call, states: Sequence[Output], gates: Sequence[int], activation: str = "tanh") -> list[Output]:
     """Args: states: float [layers * directions, batch, hidden] each."""
     params, biases = list(call["params"]), call["has_biases"]
     hidden = int(call.traced_item("params", 1).shape[1])
@@ -40,7 +47,7 @@ def _layers(call: Call, states: Sequence[Output], gates: Sequence[int]) -> list[
     for layer in range(call["num_layers"]):
         own = [_swapped(_part(state, layer * directions, directions), (1, 0, 2)) for state in states]
         weights = params[layer * count : (layer + 1) * count]
-        steps, last = _sequence(steps, own, weights, gates, biases, hidden)
+        steps, last = _sequence(steps, own, weights, gates, biases, hidden, activation)
         for found, state in zip(finals, last, strict=True):
             found.append(_swapped(state, (1, 0, 2)))
     if not call["batch_first"]:
@@ -49,7 +56,13 @@ def _layers(call: Call, states: Sequence[Output], gates: Sequence[int]) -> list[
 
 
 def _sequence(
-    steps: Output, states: list[Output], params: list[Output], gates: Sequence[int], biases: bool, hidden: int
+    steps: Output,
+    states: list[Output],
+    params: list[Output],
+    gates: Sequence[int],
+    biases: bool,
+    hidden: int,
+    activation: str,
 ) -> tuple[Output, list[Output]]:
     """One layer. steps: [batch, steps, size]; states: [batch, directions, hidden]; results in the same forms."""
     each = 4 if biases else 2
@@ -62,7 +75,9 @@ def _sequence(
         parts = [_gru_bias(row, gates, hidden) if biases else _zeros(4 * hidden, kind) for row in rows]
     else:
         parts = [
-            ops.add(_gated(row[2], gates), _gated(row[3], gates)).output(0) if biases else _zeros(4 * hidden, kind)
+            ops.add(_gated(row[2], gates), _gated(row[3], gates)).output(0)
+            if biases
+            else _zeros(len(gates) * hidden, kind)
             for row in rows
         ]
     bias = _stacked(parts)
@@ -71,6 +86,10 @@ def _sequence(
     if len(gates) == len(_GRU_GATES):
         made = ops.gru_sequence(
             steps, states[0], lengths, into, between, bias, hidden, direction, linear_before_reset=True
+        )
+    elif len(gates) == len(_RNN_GATES):
+        made = ops.rnn_sequence(
+            steps, states[0], lengths, into, between, bias, hidden, direction, activations=[activation] * directions
         )
     else:
         made = ops.lstm_sequence(steps, *states, lengths, into, between, bias, hidden, direction)
@@ -115,4 +134,9 @@ def _size(value: Output, axis: int) -> Output:
     return ops.gather(shape_of(value), constant(axis, Type.i64), constant(0, Type.i64)).output(0)
 
 
-TRANSLATIONS = {"aten.lstm.input": _lstm, "aten.gru.input": _gru}
+TRANSLATIONS = {
+    "aten.lstm.input": _lstm,
+    "aten.gru.input": _gru,
+    "aten.rnn_tanh.input": functools.partial(_rnn, "tanh"),
+    "aten.rnn_relu.input": functools.partial(_rnn, "relu"),
+}

@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 from torch.fx import Node
 
+from .....trace.graph_state import program_inputs
 from ...insertion import Inserter, replace
+from ...weights import add_weight
 from ..ops import is_plain_float
 
 _aten = torch.ops.aten
@@ -32,7 +33,7 @@ def apply(program: ExportedProgram) -> int:
             insert = Inserter(node)
             image = insert.call(_aten.unsqueeze.default, source, 2)
             rest = _arguments(op, node)
-            result = insert.call(wide, image, _widened(program, weight, parameters[weight.name]), *rest)
+            result = insert.call(wide, image, _widened(program, parameters[weight.name]), *rest)
             replace(node, insert.call(_aten.squeeze.dim, result, 2))
             count += 1
     return count
@@ -50,18 +51,10 @@ def _arguments(op: Any, node: Node) -> list[Any]:
     return rest
 
 
-def _widened(program: ExportedProgram, weight: Node, name: str) -> Node:
+def _widened(program: ExportedProgram, name: str) -> Node:
     """The weight with the new axis, as a parameter over the same memory."""
     wide_name = f"{name}_of_height_1"
-    known = [n for n in program.graph.nodes if n.op == "placeholder" and n.name == f"{weight.name}_of_height_1"]
-    if known:
-        return known[0]
-    with program.graph.inserting_before(weight):
-        node = program.graph.placeholder(f"{weight.name}_of_height_1")
-    value = program.state_dict[name].detach().unsqueeze(2)
-    node.meta["val"] = weight.meta["val"].unsqueeze(2)
-    program.state_dict[wide_name] = torch.nn.Parameter(value, requires_grad=False)
-    specs = program.graph_signature.input_specs
-    place = next(i for i, spec in enumerate(specs) if spec.arg.name == weight.name)
-    specs.insert(place, InputSpec(InputKind.PARAMETER, TensorArgument(node.name), wide_name))
-    return node
+    for node, spec in program_inputs(program):
+        if spec.target == wide_name:
+            return node
+    return add_weight(program, wide_name, program.state_dict[name].detach().unsqueeze(2))

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 from torch.fx import Node
 
 from ...insertion import Inserter, replace
+from ...weights import add_weight
 from ..ops import is_plain_float
 
 _aten = torch.ops.aten
@@ -33,7 +33,7 @@ def apply(program: ExportedProgram) -> int:
         if not isinstance(width, int):
             continue
         if width not in columns and _accepts(node):
-            columns[width] = _column(program, width, node.meta["val"])
+            columns[width] = _column(program, width)
         if _accepts(node):
             replace(node, _REWRITES[node.target](Inserter(node), node, columns[width]))
             count += 1
@@ -77,15 +77,6 @@ def _scaled(insert: Inserter, source: Node, weight: Any, bias: Any, eps: float, 
 _REWRITES = {_aten.mean.dim: _mean, _aten.layer_norm.default: _layer_norm, _aten.rms_norm.default: _rms_norm}
 
 
-def _column(program: ExportedProgram, width: int, like: torch.Tensor) -> Node:
-    """A constant of the program: float32 [1, width], every entry 1 / width."""
-    name = f"mean_of_{width}"
-    first = next(n for n in program.graph.nodes if n.op == "placeholder")
-    with program.graph.inserting_before(first):
-        node = program.graph.placeholder(f"b_{name}")
-    value = torch.full((1, width), 1.0 / width)
-    node.meta["val"] = like.fake_mode.from_tensor(value, static_shapes=True)  # type: ignore[attr-defined]
-    program.state_dict[name] = value
-    spec = InputSpec(InputKind.BUFFER, TensorArgument(node.name), name, persistent=True)
-    program.graph_signature.input_specs.insert(0, spec)
-    return node
+def _column(program: ExportedProgram, width: int) -> Node:
+    """A weight of the program: float32 [1, width], every entry 1 / width."""
+    return add_weight(program, f"mean_of_{width}", torch.full((1, width), 1.0 / width))
