@@ -75,3 +75,10 @@ def test_executorch_asks_for_the_exact_bound_while_a_component_is_lowered() -> N
     with exact_upper_bounds():
         assert sym_util.eval_shape_upper_bound([size, 3]) == [2000, 3]
     assert sym_util.eval_upper_bound(size) > 100_000
+
+
+def test_frames_are_counted_by_the_smallest_frame() -> None:
+    """HY-V4-VL: the patches of a video by those of a frame, all three of them data; at their bounds that is none."""
+    patches, height, width = sympy.symbols("u0 u1 u2", integer=True)
+    bounds = {patches: ValueRanges(0, 500), height: ValueRanges(0, 1024), width: ValueRanges(0, 1024)}
+    assert largest_size(FloorDiv(patches, height * width), bounds) == 500

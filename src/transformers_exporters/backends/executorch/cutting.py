@@ -2,24 +2,32 @@
 
 executorch (1.5.1) puts a call in the place of a part and then writes the whole graph anew in sorted order, with its Python
 code: three fifths of a lowering where a graph has some hundred parts. Only what reads a result and stands before the call
-is out of order, so that is moved.
+is out of order, so that is moved. A weight that several parts read is copied, values and all, once for every reader, with
+the graph's code written anew and checked each time: here each part has an input of its own for the same tensor.
 """
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest import mock
 
 from executorch.exir import lowered_backend_module
+from executorch.exir.backend import backend_api
+from torch.export import ExportedProgram
+from torch.export.graph_signature import TensorArgument
 from torch.fx import GraphModule, Node
 
 
 @contextmanager
 def cuts_in_place() -> Iterator[None]:
     """While held, cutting a part out moves the nodes that have to move, and keeps the order of all others."""
-    with mock.patch.object(lowered_backend_module, "legalize_graph", readers_behind_calls):
+    with (
+        mock.patch.object(lowered_backend_module, "legalize_graph", readers_behind_calls),
+        mock.patch.object(backend_api, "_maybe_duplicate_constant_nodes", weights_of_its_own),
+    ):
         yield
 
 
@@ -47,3 +55,36 @@ def _early_readers(results: list[Node], call: Node) -> set[Node]:
         found |= early
         waiting += early
     return found
+
+
+def weights_of_its_own(program: ExportedProgram, tag: str) -> None:
+    """Leave the weights of one part to it, and give whatever else reads them an input for the same tensor.
+
+    Args:
+        program: Its nodes have the tag of their part as `delegation_tag`. Changed in place.
+        tag: The part.
+
+    Raises:
+        RuntimeError: If the backend has said of such a weight that it may be there but once.
+    """
+    specs = program.graph_signature.input_specs
+    for place, node in reversed(list(enumerate(program.graph.find_nodes(op="placeholder")))):
+        readers: dict[str | None, list[Node]] = {}
+        for user in node.users:
+            readers.setdefault(user.meta.get("delegation_tag"), []).append(user)
+        readers.pop(tag, None)
+        if node.meta.get("delegation_tag") != tag or not readers:
+            continue
+        if node.meta.get("no_copy"):
+            raise RuntimeError(f"{node} is read by the part {tag} and outside of it, and its backend allows no copy")
+        for offset, (other, users) in enumerate(readers.items()):
+            with program.graph.inserting_before(node):
+                again = program.graph.placeholder(f"{node.name}_of_{other or 'the_rest'}")
+            again.meta = {**node.meta, "delegation_tag": other}
+            if other is None:
+                del again.meta["delegation_tag"]
+            for user in users:
+                user.replace_input_with(node, again)
+            spec = copy.copy(specs[place])
+            spec.arg = TensorArgument(again.name)
+            specs.insert(place + offset, spec)
