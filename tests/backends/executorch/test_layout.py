@@ -120,3 +120,25 @@ def test_pooling_over_a_length_that_is_data(export: Any) -> None:
     signal = torch.tensor([1.0, -1, 2, 3, -2, 4, 5, -1, 2]).expand(2, 3, 9).clone()
     exported = export(PooledChoice(), {"signal": signal})
     assert exported.error(signal=torch.cat([signal, 2 * signal], -1)[:1]) < 1e-5
+
+
+class Frames(torch.nn.Module):
+    def forward(self, features: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+        """features [patches, 4], grid int64 [2, 2], rows and columns: HY-V4-VL's images, each with a column at its end."""
+        tokens = []
+        for (high, wide), part in zip(grid.tolist(), features.split(grid.prod(-1).tolist()), strict=True):
+            images = part.reshape(-1, high, wide, 4).permute(0, 3, 1, 2)
+            count, channels, rows, _ = F.avg_pool2d(images, 2).shape
+            images = torch.cat([F.avg_pool2d(images, 2), images.new_ones(count, channels, rows, 1)], dim=-1)
+            tokens.append(images.reshape(count, channels, -1).permute(0, 2, 1).reshape(1, -1, channels))
+        return torch.cat(tokens, dim=1)
+
+
+def test_joining_images_whose_sizes_are_data(export: Any) -> None:
+    def inputs(*sizes: tuple[int, int]) -> dict[str, torch.Tensor]:
+        grid = torch.tensor(sizes)
+        return {"features": torch.randn(int(grid.prod(-1).sum()), 4), "grid": grid}
+
+    exported = export(Frames(), inputs((4, 6), (2, 8)))
+    for sizes in (((4, 6), (2, 8)), ((8, 4), (6, 6))):
+        assert exported.error(**inputs(*sizes)) < 1e-6
