@@ -39,6 +39,15 @@ def views_taken_before(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return y, row, column
 
 
+def casts(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    y = x.clone()
+    same, other, copied = y.to(torch.float32), y.to(torch.float64), y.to(torch.float32, copy=True)
+    same[0] = 1.0
+    other[1] = 2.0
+    copied[:, 0] = 3.0
+    return y, same, other, copied
+
+
 def split(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     y = x.clone()
     a, b = y.split([1, 3])
@@ -69,7 +78,7 @@ def result_of_the_op(x: torch.Tensor) -> torch.Tensor:
     return y + z
 
 
-CASES = [whole, select, nested_views, views_taken_before, split, masked, scattered, result_of_the_op]
+CASES = [whole, select, nested_views, views_taken_before, casts, split, masked, scattered, result_of_the_op]
 
 
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)

@@ -34,7 +34,9 @@ _RESHAPES = frozenset(
         _aten.view_as.default,
     }
 )
-_SAME = frozenset({_aten.alias.default, _aten.detach.default, _aten.contiguous.default, *_HARMLESS})
+#: The tensor itself, where it has the dtype already.
+_CASTS = frozenset({_aten.to.dtype, _aten.to.dtype_layout, _aten.to.device, _aten.to.other})
+_SAME = frozenset({_aten.alias.default, _aten.detach.default, _aten.contiguous.default, *_HARMLESS, *_CASTS})
 
 
 class NotFunctional(Exception):
@@ -138,8 +140,16 @@ def _aliases(node: Node) -> bool:
         # Views only when the memory allows it. Treated as views: in a trace of an eager model a write through a
         # copy that nobody reads again would be dead code, so a write that matters went through a view.
         return True
+    if node.target in _CASTS:
+        source: Any = node.args[0]
+        return _value(node).dtype == _value(source).dtype and not _asks_for_a_copy(node)
     first = schema.arguments[0].alias_info if schema.arguments else None
     return first is not None and not first.is_write
+
+
+def _asks_for_a_copy(node: Node) -> bool:
+    place = [argument.name for argument in node.target._schema.arguments].index("copy")  # type: ignore[union-attr]
+    return bool(node.kwargs.get("copy") or (node.args[place] if len(node.args) > place else False))
 
 
 def _replace(graph: Graph, node: Node, originals: tuple[Any, ...], state: _State) -> None:

@@ -68,7 +68,9 @@ def largest_size(
     points = [[0] * (s in data) + _points(bound) for s, bound in zip(symbols, bounds, strict=True)]
     if len(symbols) > _COMBINED:
         dividing = {s for each in expression.atoms(FloorDiv) for s in each.args[1].free_symbols}
-        points = [sorted({p[0], *p[-2:], *((1,) if s in dividing else ())}) for s, p in zip(symbols, points, strict=True)]
+        points = [
+            sorted({p[0], *p[-2:], *((1,) if s in dividing else ())}) for s, p in zip(symbols, points, strict=True)
+        ]
     values = [_value(expression, symbols, point) for point in itertools.product(*points)]
     return max(v for v in (at_bounds, *values) if v is not None)
 
