@@ -22,7 +22,7 @@ from executorch.exir.program import _program
 from torch.fx import GraphModule
 from torch.fx.passes.infra.pass_base import PassResult
 
-from .layout import is_row_major, row_major_where_sizes_are_data
+from .layout import is_row_major, orders_by_traced_strides
 from .views import ViewsThatFit
 from .weight_bytes import constants_by_reference
 
@@ -34,7 +34,7 @@ def to_execution(edge: EdgeProgramManager, config: Any) -> Any:
         edge: What a target's `delegate` returned.
         config: An `ExecutorchBackendConfig`.
     """
-    with _lean_passes(), row_major_where_sizes_are_data(), constants_by_reference(edge.exported_program()):
+    with _lean_passes(), orders_by_traced_strides(), constants_by_reference(edge.exported_program()):
         return edge.to_executorch(config)
 
 

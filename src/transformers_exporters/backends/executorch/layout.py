@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
-from typing import Any
 from unittest import mock
 
 import torch
@@ -38,15 +37,19 @@ def as_row_major(value: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def row_major_where_sizes_are_data() -> Iterator[None]:
-    """While held, executorch takes a tensor for row-major if its strides are data, which it would sort.
+def orders_by_traced_strides() -> Iterator[None]:
+    """While held, executorch orders the axes of a tensor by its strides as traced, which it would prove one by one.
 
-    No guard tells which of `64` and `64 * (u0 // u1)` is larger: a join of HY-V4-VL's images was refused when it ran.
+    Strides that are data are row-major: no guard tells which of `64` and `64 * (u0 // u1)` is larger, and a join of HY-V4-VL's
+    images was refused when it ran.
     """
-    by_size = specs.dim_order_from_stride
 
-    def dim_order_from_stride(stride: Any) -> Any:
-        return tuple(range(len(stride))) if any(map(has_free_unbacked_symbols, stride)) else by_size(stride)
+    def dim_order_from_stride(stride: Sequence[int | torch.SymInt]) -> tuple[int, ...]:
+        axes = range(len(stride))
+        if any(map(has_free_unbacked_symbols, stride)):
+            return tuple(axes)
+        known = [_number(each) if isinstance(each, torch.SymInt) else each for each in stride]
+        return tuple(sorted(axes, key=lambda axis: -known[axis]))
 
     with ExitStack() as stack:
         for module in (specs, tensor_layout, _emitter, replace_view_copy_with_view_pass):

@@ -34,6 +34,8 @@ _COMBINED = 2
 _UNLIMITED = 1024
 #: The largest value of each count, of the component that is being lowered.
 _counts: ContextVar[Mapping[sympy.Symbol, sympy.Expr]] = ContextVar("counts", default=MappingProxyType({}))
+#: What was found for sizes of that component.
+_found: ContextVar[dict[sympy.Expr, int | None] | None] = ContextVar("found", default=None)
 
 
 def largest_size(
@@ -96,7 +98,12 @@ def upper_bound(size: int | torch.SymInt) -> int | None:
     """`largest_size` of a size of a traced tensor, at the bounds that its symbols have now."""
     if isinstance(size, int):
         return size
-    return largest_size(size.node.expr, size.node.shape_env.var_to_range, _counts.get())
+    expression, found = size.node.expr, _found.get()
+    if found is None:
+        return largest_size(expression, size.node.shape_env.var_to_range, _counts.get())
+    if expression not in found:
+        found[expression] = largest_size(expression, size.node.shape_env.var_to_range, _counts.get())
+    return found[expression]
 
 
 @contextmanager
@@ -113,11 +120,12 @@ def exact_upper_bounds(counts: Mapping[sympy.Symbol, sympy.Expr] = MappingProxyT
         return original(size) if largest is None else largest
 
     sym_util.eval_upper_bound = eval_upper_bound
-    token = _counts.set(counts)
+    tokens = _counts.set(counts), _found.set({})
     try:
         yield
     finally:
-        _counts.reset(token)
+        _counts.reset(tokens[0])
+        _found.reset(tokens[1])
         sym_util.eval_upper_bound = original
 
 
@@ -132,10 +140,6 @@ def _value(expression: sympy.Expr, symbols: list[sympy.Symbol], point: Any) -> i
 class UpperSizes(PassBase):
     """Gives every planned tensor its largest shape; takes the place of executorch's own pass of this kind."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._known: dict[sympy.Expr, int] = {}
-
     def call(self, graph_module: GraphModule) -> PassResult:
         """Replace the symbols in the shapes and strides of all tensor specs."""
         for module in graph_module.modules():
@@ -148,15 +152,10 @@ class UpperSizes(PassBase):
         return PassResult(graph_module, True)
 
     def _size(self, size: Any) -> int:
-        if not isinstance(size, torch.SymInt):
-            return int(size)
-        expression = size.node.expr
-        if expression not in self._known:
-            largest = upper_bound(size)
-            if largest is None:
-                raise RuntimeError(f"the size {expression} has no finite bound")
-            self._known[expression] = largest
-        return self._known[expression]
+        largest = upper_bound(size) if isinstance(size, torch.SymInt) else int(size)
+        if largest is None:
+            raise RuntimeError(f"the size {size} has no finite bound")
+        return largest
 
 
 def _row_major(spec: TensorSpec) -> list[int]:
