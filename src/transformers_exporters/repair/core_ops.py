@@ -10,7 +10,7 @@ from __future__ import annotations
 _FAMILIES: dict[str, str] = {
     "functions of one number": """
         abs acos acosh asin asinh atan atanh ceil clamp clamp_max clamp_min cos cosh elu celu erf exp expm1 floor gelu
-        hardshrink hardsigmoid hardswish hardtanh isfinite isinf isnan leaky_relu log log10 log1p log2 log_sigmoid
+        hardshrink hardsigmoid hardswish hardtanh isfinite isinf isnan leaky_relu log log10 log1p log2
         logical_not mish nan_to_num neg pow.Scalar pow.Tensor_Scalar reciprocal relu relu6 round rsqrt selu sigmoid sign silu
         sin sinh softplus sqrt square tan tanh threshold
     """,

@@ -142,3 +142,21 @@ def test_joining_images_whose_sizes_are_data(export: Any) -> None:
     exported = export(Frames(), inputs((4, 6), (2, 8)))
     for sizes in (((4, 6), (2, 8)), ((8, 4), (6, 6))):
         assert exported.error(**inputs(*sizes)) < 1e-6
+
+
+class Places(torch.nn.Module):
+    def forward(self, x: torch.Tensor, m: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """x [6, 2], m bool [n, 6]: torch traces `nonzero` with column-major strides, and the kernel fills it row by row."""
+        places, (rows, columns) = torch.nonzero(m), torch.where(m)
+        (line,) = torch.where(m.any(1))
+        return places, x[places[:, 1]] * 2, rows + columns, line + 1, torch.argwhere(m) * 2
+
+
+def test_places_of_what_is_not_zero(export: Any) -> None:
+    def inputs(n: int) -> dict[str, torch.Tensor]:
+        return {"x": torch.randn(6, 2), "m": torch.randn(n, 6) > 0}
+
+    torch.manual_seed(3)
+    exported = export(Places(), inputs(3))
+    for n in (1, 3, 7):
+        assert exported.error(**inputs(n)) == 0

@@ -7,12 +7,20 @@ from typing import Any
 
 import sympy
 import torch
+import torch.utils._pytree as pytree
 from torch.export import ExportedProgram
 from torch.fx import Node
 from torch.utils._sympy.symbol import SymT, symbol_is_type
 
 _aten = torch.ops.aten
-_OF_ARGUMENT = {_aten.nonzero.default: 0, _aten.masked_select.default: 1}
+#: `where` with a condition alone gives the places, too.
+_OF_ARGUMENT = {
+    _aten.nonzero.default: 0,
+    _aten.argwhere.default: 0,
+    _aten.nonzero_numpy.default: 0,
+    _aten.where.default: 0,
+    _aten.masked_select.default: 1,
+}
 
 
 def counts_of(program: ExportedProgram) -> dict[sympy.Symbol, sympy.Expr]:
@@ -27,7 +35,8 @@ def counts_of(program: ExportedProgram) -> dict[sympy.Symbol, sympy.Expr]:
         mask = _mask(node)
         if mask is None:
             continue
-        sizes = [size.node.expr for size in node.meta["val"].shape if isinstance(size, torch.SymInt)]
+        results = pytree.tree_leaves(node.meta["val"])
+        sizes = [size.node.expr for each in results for size in each.shape if isinstance(size, torch.SymInt)]
         for symbol in sizes:
             if _is_data(symbol) and symbol not in found and not _of(mask).has(symbol):
                 found[symbol] = _of(mask).xreplace(found)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 
 def exp2(x: Tensor) -> Tensor:
@@ -66,6 +67,11 @@ def erfc(x: Tensor) -> Tensor:
     return 1 - torch.erf(x)
 
 
+def log_sigmoid(x: Tensor) -> Tensor:
+    """Finite for every number; as a logarithm of a sigmoid, as converters write it, it is not from -89 on."""
+    return -softplus(-x)
+
+
 def bitwise_with_number(op: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, int], Tensor]:
     """A bitwise `op` of a tensor and a number, by its overload for tensors."""
 
@@ -78,6 +84,7 @@ def bitwise_with_number(op: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Ten
 
 RULES = {
     "aten.erfc.default": erfc,
+    "aten.log_sigmoid.default": log_sigmoid,
     "aten.special_erfc.default": erfc,
     "aten.bitwise_and.Scalar": bitwise_with_number(torch.bitwise_and),
     "aten.bitwise_or.Scalar": bitwise_with_number(torch.bitwise_or),

@@ -12,7 +12,8 @@ import torch
 from transformers import BertConfig, BertModel
 
 from transformers_exporters import DynamoConfig, DynamoExporter, OnnxConfig, OnnxExporter, VerificationError, verify
-from transformers_exporters.verification import Report, Row, _error
+from transformers_exporters.verification import Report, Row
+from transformers_exporters.verification.comparison import error_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -81,7 +82,7 @@ def test_the_model_and_inputs_stay(model: BertModel, artifact: Path) -> None:
     ],
 )
 def test_error_of_an_output(wanted: torch.Tensor, got: torch.Tensor | None, relative: float) -> None:
-    assert _error(wanted, got)[1] == pytest.approx(relative)
+    assert error_of(wanted, got)[1] == pytest.approx(relative)
 
 
 def test_nothing_compared_is_no_success() -> None:
