@@ -1,4 +1,4 @@
-"""`unbind` of a vector into numbers: one `select` for each."""
+"""`unbind` of a vector into numbers, or along an axis whose size is data: one `select` for each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...workarounds import Workaround
 
 
 def to_select(program: ExportedProgram) -> int:
-    """Take the numbers one by one; returns how many nodes were rewritten."""
+    """Take the items one by one; returns how many nodes were rewritten."""
     changed = 0
     for module in program.graph_module.modules():
         if not isinstance(module, GraphModule):
@@ -26,11 +26,14 @@ def _rewrite(module: GraphModule, node: Node) -> bool:
     source = node.args[0]
     assert isinstance(source, Node)
     items = list(node.users)
-    if source.meta["val"].dim() != 1 or any(item.target is not operator.getitem for item in items):
+    axis = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+    value = source.meta["val"]
+    known = value.dim() != 1 and isinstance(value.shape[axis], int)
+    if known or any(item.target is not operator.getitem for item in items):
         return False
     for item in items:
         with module.graph.inserting_before(item):
-            part = module.graph.call_function(torch.ops.aten.select.int, (source, 0, item.args[1]))
+            part = module.graph.call_function(torch.ops.aten.select.int, (source, axis, item.args[1]))
         part.meta = dict(item.meta)
         item.replace_all_uses_with(part)
         module.graph.erase_node(item)
