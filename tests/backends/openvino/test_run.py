@@ -55,6 +55,28 @@ def test_results_outlive_the_next_call(artifact: Any) -> None:
     assert session.run({"x": transposed})[name].tolist() == (transposed * 2 + 1).tolist()
 
 
+class Passes(torch.nn.Module):
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"same": torch.cat([x]), "of_bytes": mask.bool(), "twice": x * 2}
+
+
+def test_no_result_is_written_into_an_earlier_input(tmp_path: Any) -> None:
+    feeds = {"x": torch.randn(2, 3), "mask": torch.ones(2, 3, dtype=torch.uint8)}
+    exported = OpenVINOExporter().export_model(Passes(), feeds, OpenVINOConfig(dynamic=True))
+    session = exported.components["model"]
+    given = []
+    for rows in (2, 4, 4, 4, 3, 3, 4, 4):
+        x = np.random.default_rng(len(given)).normal(size=(rows, 3)).astype(np.float32)
+        mask = (x > 0).astype(np.uint8)
+        given.append((x, x.copy(), mask, mask.copy()))
+        results = session.run({"x": x, "mask": mask})
+        assert np.array_equal(results["same"], x)
+        assert np.array_equal(results["of_bytes"], mask.astype(bool))
+    for x, x_before, mask, mask_before in given:
+        assert np.array_equal(x, x_before)
+        assert np.array_equal(mask, mask_before)
+
+
 def test_calls_of_several_threads(artifact: Any) -> None:
     root, manifest = open_artifact(artifact)
     session = open_session(root, manifest.components["model"], threads=1)

@@ -41,7 +41,7 @@ def with_ports(model: Model, spec: ComponentSpec, placeholders: Sequence[str], r
     converted = model.get_results()
     for tensor, number in zip(spec.outputs, returned, strict=True):
         value = cast(converted[number].input_value(0), PORT_TYPES[tensor.dtype])
-        if value.get_node().get_type_name() in ("Parameter", "Constant") or value in taken:
+        if _origin(value) in ("Parameter", "Constant") or value in taken:
             value = _copy(value)
         taken.append(value)
         value.get_tensor().set_names({tensor.port})
@@ -81,6 +81,18 @@ def partial_shape(tensor: TensorSpec, axes: Mapping[str, AxisRange]) -> PartialS
 def _name(output: Output, port: str) -> None:
     output.get_tensor().set_names({port})
     output.get_node().set_friendly_name(port)
+
+
+def _origin(value: Output) -> str:
+    """The type of the node that a value comes from, casts aside.
+
+    A cast of an input to the type that it has is dropped by the CPU plugin, and the third call of the same sizes writes the
+    result into the array that the second was given, which its owner may have freed (2026.4, Qwen3-VL's `embed_inputs`).
+    """
+    while value.get_node().get_type_name() == "Convert":
+        value = value.get_node().input_value(0)
+    name: str = value.get_node().get_type_name()
+    return name
 
 
 def _copy(value: Output) -> Output:
