@@ -1,13 +1,13 @@
 """Decode speed of exported graphs against eager, against `torch.compile` and against `transformers.exporters`.
 
-usage: python benchmarks/decode.py [--models smollm2,minilm] [--formats onnx] [--tokens 48] [--rounds 3] [--threads 1]
+usage: python benchmarks/decode.py [--models smollm2,minilm] [--formats onnx] [--tokens 48] [--rounds 11] [--threads 1]
                                    [--json FILE] [--artifacts DIR]
 
 `dynamic`, `peer` and `eager` are driven by one greedy loop: a call of the prefill component, then one call of the decode
 component for each token, each package through its own component call. `loop` is the engine's loop of `examples/decode_loops`
 over a cache that stays where it is (a fixed-size cache; OpenVINO's own state). `compiled` is eager with a fixed-size cache and
-`torch.compile` around its forward. An encoder is called on a batch of two texts again and again. The contestants take turns,
-each in a forked child of its own; opening, compiling and one warm-up are not counted. Ratios are ours ÷ other, the medians
+`torch.compile` around its forward. An encoder is called on a batch of two texts again and again. Each contestant opens, compiles
+and warms up in a forked child of its own, which stays; then they take turns, seconds apart. Ratios are ours ÷ other, the medians
 of those of each round: above 1 is faster. What is exported stays in `--artifacts`, where the next run finds it.
 """
 
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from transformers import (
 
 from contestants import EXPORT, Call, open_eager, open_eager_encoder, open_ours, open_peer, sample_inputs
 from export import MODELS
-from isolated import in_child, write_report
+from isolated import StandingChild, in_child, write_report
 from threads import limit
 from transformers_exporters import AutoExportConfig, AutoHfExporter
 from transformers_exporters.prepare.checkpoint import load_checkpoint
@@ -135,18 +136,22 @@ def decode_compiled(model: Any, checkpoint: Path, tokens: int) -> list[int]:
     return made
 
 
-def measure(
+def ready(
     open_it: Callable[[], Any], loop: Callable[..., list[int]], checkpoint: Path, count: int, threads: int
-) -> dict[str, Any]:
-    """Steps a second of one contestant."""
+) -> Callable[[], dict[str, Any]]:
+    """Open one contestant and warm it up; what is returned measures its steps a second."""
     limit(threads)
-    with torch.no_grad():
-        opened = open_it()
-        loop(opened, checkpoint, max(2, count // 8))
-        start = time.perf_counter()
-        made = loop(opened, checkpoint, count)
-        seconds = time.perf_counter() - start
-    return {"per_second": count / seconds, "made": made}
+    opened = open_it()
+
+    def measure(steps: int = count) -> dict[str, Any]:
+        with torch.no_grad():
+            start = time.perf_counter()
+            made = loop(opened, checkpoint, steps)
+            seconds = time.perf_counter() - start
+        return {"per_second": steps / seconds, "made": made}
+
+    measure(max(2, count // 8))
+    return measure
 
 
 def main() -> None:
@@ -154,7 +159,7 @@ def main() -> None:
     parser.add_argument("--models", default="smollm2,minilm")
     parser.add_argument("--formats", default="onnx")
     parser.add_argument("--tokens", type=int, default=48)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json")
     parser.add_argument("--artifacts", type=Path)
@@ -245,15 +250,21 @@ def _race(
         contestants["loop"] = (functools.partial(open_loop, artifacts / "static"), decode_loop)
         contestants["compiled"] = (functools.partial(open_compiled, checkpoint), decode_compiled)
     count = given.tokens if generation else 4 * given.tokens
-    runs = []
-    for number in range(given.rounds):
+    runs: list[dict[str, Any]] = []
+    with ExitStack() as ended:
+        standing = {}
         for who, (open_it, drive) in contestants.items():
-            case = functools.partial(measure, open_it, drive, checkpoint, count, given.threads)
+            child = StandingChild(functools.partial(ready, open_it, drive, checkpoint, count, given.threads))
+            ended.callback(child.end)
             try:
-                runs.append({"who": who, "round": number, **in_child(case)})
+                child.wait()
             except RuntimeError:
                 if who != "peer":
                     raise
+                continue
+            standing[who] = child
+        for number in range(given.rounds):
+            runs += [{"who": who, "round": number, **child.run()} for who, child in standing.items()]
     return runs
 
 

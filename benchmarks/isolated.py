@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import json
+import multiprocessing
 import os
 import platform
 import resource
@@ -15,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,49 @@ def in_children(
         finally:
             for _, child in running.values():
                 _end(child, kill=True)
+
+
+class StandingChild:
+    """A forked child that prepares something, stays, and runs it whenever it is told to.
+
+    Args:
+        prepare: Called once in the child; what it returns is called for each `run`.
+    """
+
+    def __init__(self, prepare: Callable[[], Work]) -> None:
+        forked = multiprocessing.get_context("fork")
+        self._pipe, theirs = forked.Pipe()
+        self._process = forked.Process(target=_serve, args=(prepare, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def wait(self) -> None:
+        """Until it is prepared; RuntimeError if it failed, with its traceback on stderr."""
+        self._receive()
+
+    def run(self) -> dict[str, Any]:
+        """Run it once, and return what it returns."""
+        self._pipe.send(True)
+        return self._receive()
+
+    def end(self) -> None:
+        """End the child."""
+        self._process.kill()
+        self._process.join()
+
+    def _receive(self) -> dict[str, Any]:
+        try:
+            received: dict[str, Any] = self._pipe.recv()
+        except EOFError as error:
+            raise RuntimeError("the child ended; see the traceback above") from error
+        return received
+
+
+def _serve(prepare: Callable[[], Work], pipe: Connection) -> None:
+    run = prepare()
+    pipe.send({})
+    while pipe.recv():
+        pipe.send(run())
 
 
 def _start(work: Work) -> Child:

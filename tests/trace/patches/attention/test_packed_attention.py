@@ -5,6 +5,8 @@ import torch
 from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLVisionConfig
 from transformers.models.qwen2_vl.modeling_qwen2_vl import VisionAttention
 
+from transformers_exporters import DynamoConfig, DynamoExporter
+
 ID = "trace.patches.attention.packed_attention"
 
 
@@ -42,3 +44,23 @@ def test_works(runs_like, implementation):
     """Other numbers of segments, of other and of unequal lengths."""
     others = [inputs(2, 5), inputs(7, 1, 4, 9), inputs(5, 5, 5)]
     runs_like(Attention(implementation), inputs(4, 6, 3), others)
+
+
+class Checked(torch.nn.Module):
+    def forward(self, x, mask):
+        """x float [batch, frames, 4], mask [batch, frames] -> the frames that are meant, float [kept, 4]."""
+        lengths = mask.sum(-1)
+        kept = x[mask.bool()]
+        if kept.shape[0] != sum(lengths.tolist()):
+            raise ValueError("as many frames as the lengths say")
+        return kept * 2
+
+
+def test_lengths_that_are_only_added_up():
+    """Qwen2.5-Omni's audio: the number of rows stays open."""
+    traced = {"x": torch.randn(3, 6, 4), "mask": (torch.arange(6) < torch.tensor([[2], [6], [3]])).long()}
+    exported = DynamoExporter().export_model(Checked(), traced, DynamoConfig(dynamic=True))
+    for batch, frames in ((3, 6), (1, 4), (5, 9)):
+        mask = (torch.arange(frames) < torch.randint(2, frames, (batch, 1))).long()
+        inputs = {"x": torch.randn(batch, frames, 4), "mask": mask}
+        torch.testing.assert_close(exported(**inputs), Checked()(**inputs))

@@ -12,13 +12,15 @@ from torch import SymInt, Tensor
 from torch.fx.experimental.symbolic_shapes import has_free_unbacked_symbols
 
 from ....workarounds import Workaround
-from ...idioms.calling import calling_code, calling_line
+from ...idioms.calling import calling_code, calling_line, calling_statement
 from ...idioms.pieces import cut
 from ...images.packed import Lengths, is_column, same_segment_mask
 
 #: Lines that turn lengths into numbers only to attend to the pieces one by one.
 _SPLITTING = re.compile(r"split\(\w+, lengths\.tolist\(\)")
 
+#: A line that turns lengths into numbers only to add them up.
+_SUMMED = re.compile(r"\bsum\([\w.]+\.tolist\(\)\)")
 #: What a function calls that cuts a tensor by lengths, as many as there are images.
 _NAMED = frozenset(("split", "tolist"))
 
@@ -34,6 +36,8 @@ def _tolist(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self)
         masked = bool(_SPLITTING.search(calling_line()))
         open_number = isinstance(self.shape[0], SymInt)
+        if open_number and (statement := calling_statement()).count("tolist") == 1 and _SUMMED.search(statement):
+            return [self.sum().item()]
         if not masked and not (open_number and _NAMED.issubset(calling_code().co_names)):
             return original(self)
         return Lengths(self, functools.partial(original, self), masked)

@@ -5,27 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ....workarounds import Workaround
 from ...images.grid_positions import grid_rope_index
-
-
-class _Vision(NamedTuple):
-    """For every token, int64 [batch, seq]: its place in its image, and how far the image moves the text behind it."""
-
-    frame: Tensor
-    row: Tensor
-    column: Tensor
-    advance: Tensor
-    started: Tensor
+from ...images.run_positions import locate, positions, run_numbers
+from ...images.timed_positions import timed_rope_index
 
 
 def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`get_rope_index` of the Qwen2-VL and the HunYuan-VL kind, told by their source; every other one is left alone.
+    """`get_rope_index` of the Qwen2-VL, HunYuan-VL and Qwen-Omni kind, told by their source; every other one is left alone.
 
     Qwen2-VL: text counts on by one a token. The tokens of image number `n` lie on its grid, all based at the position where the
     image starts, and the text goes on behind the larger side of the grid. A run of tokens of one type is one image. In HY-V4
@@ -34,6 +26,8 @@ def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
     source = inspect.getsource(original)
     if "groupby(enumerate(input_token_type" in source and "grid_tokens + 2" in source:
         return _on_grids(original)
+    if "position_id_per_seconds" in source and "vision_tokens == image_token_id" in source:
+        return _in_time(original, source)
     ends_rows = "newline" in source and "vision_position_ids.max().item() + 1" in source
     moves_text = ends_rows or "max(grid_thw[1], grid_thw[2])" in source
     if "groupby(enumerate(input_token_type" not in source or not moves_text:
@@ -61,12 +55,12 @@ def rope_index(original: Callable[..., Any]) -> Callable[..., Any]:
             video_grid_thw = torch.cat([torch.ones_like(frames[:, :1]), frames[:, 1:]], dim=1)
         merge = self.config.vision_config.spatial_merge_size
         images = [
-            _locate(kind == n, grid, merge, ends_rows)
+            locate(kind == n, grid, merge, ends_rows)
             for n, grid in ((1, image_grid_thw), (2, video_grid_thw))
             if grid is not None
         ]
         scale = _seconds(self, second_per_grid_ts, kind) if spaced else 1
-        return _positions(input_ids, valid, kind, images, scale)
+        return positions(input_ids, valid, kind, images, scale)
 
     return index
 
@@ -90,41 +84,36 @@ def _on_grids(original: Callable[..., Any]) -> Callable[..., Any]:
     return index
 
 
-def _locate(member: Tensor, grid_thw: Tensor, merge: int, ends_rows: bool) -> _Vision:
-    """Where the tokens of one modality lie; zeros for all other tokens. `member`: bool [batch, seq]."""
-    previous = torch.cat([torch.zeros_like(member[:, :1]), member[:, :-1]], dim=1)
-    started = (member & ~previous).long()
-    number = (started.flatten().cumsum(0).reshape(started.shape) - 1).clamp(min=0)
-    grid = grid_thw[number.flatten()].reshape(*number.shape, 3)
-    rows, columns = grid[..., 1] // merge, grid[..., 2] // merge + ends_rows
-    size = grid[..., 0] * rows * columns
-    inside = member.long()
-    # Tokens of this modality before this one in the row, less those of the images before this one.
-    place = inside.cumsum(1) - 1 - ((started * size).cumsum(1) - size)
-    frame, rest = place // (rows * columns), place % (rows * columns)
-    row, column = rest // columns, rest % columns
-    if ends_rows:
-        side = torch.maximum(rows, columns)
-        frame, advance = frame * side, grid[..., 0] * side
-        row, column = frame + row, frame + column
-    else:
-        advance = torch.maximum(grid[..., 1], grid[..., 2]) // merge
-    return _Vision(frame * inside, row * inside, column * inside, advance * inside, started)
+def _in_time(original: Callable[..., Any], source: str) -> Callable[..., Any]:
+    """The kind that finds images, videos and audio by the ids of their tokens; not where the sound is part of the video."""
+    fractions, padding = "dtype=torch.float" in source, int("position_ids = torch.ones(" in source)
 
+    @functools.wraps(original)
+    def index(
+        self: Any,
+        input_ids: Tensor | None = None,
+        image_grid_thw: Tensor | None = None,
+        video_grid_thw: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        use_audio_in_video: bool = False,
+        audio_seqlens: Tensor | None = None,
+        second_per_grids: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        if input_ids is None or use_audio_in_video or (image_grid_thw is None and video_grid_thw is None):
+            return original(
+                self,
+                input_ids,
+                image_grid_thw,
+                video_grid_thw,
+                attention_mask,
+                use_audio_in_video,
+                audio_seqlens,
+                second_per_grids,
+            )
+        grids = (image_grid_thw, video_grid_thw)
+        return timed_rope_index(self, input_ids, attention_mask, grids, second_per_grids, fractions, padding)
 
-def _positions(
-    input_ids: Tensor, valid: Tensor, kind: Tensor, images: list[_Vision], scale: Any
-) -> tuple[Tensor, Tensor]:
-    text = valid * (kind == 0).long()
-    base = text.cumsum(1) - text
-    frame = row = column = torch.zeros_like(base)
-    for image in images:
-        base = base + (image.started * image.advance).cumsum(1) - image.advance
-        frame, row, column = frame + image.frame, row + image.row, column + image.column
-    spaced = (frame * scale).long() if isinstance(scale, Tensor) or scale != 1 else frame
-    positions = torch.stack([base + spaced, base + row, base + column]) * valid
-    deltas = positions.amax(dim=(0, 2)) + 1 - valid.sum(1)
-    return positions.to(input_ids.dtype), deltas.unsqueeze(1)
+    return index
 
 
 def _seconds(model: Any, second_per_grid_ts: Any, kind: Tensor) -> Any:
@@ -133,15 +122,14 @@ def _seconds(model: Any, second_per_grid_ts: Any, kind: Tensor) -> Any:
     if second_per_grid_ts is None:
         return torch.where(kind == 2, rate, 1)
     member = kind == 2
-    previous = torch.cat([torch.zeros_like(member[:, :1]), member[:, :-1]], dim=1)
-    number = ((member & ~previous).long().flatten().cumsum(0).reshape(kind.shape) - 1).clamp(min=0)
+    number = run_numbers(member)
     seconds = torch.as_tensor(second_per_grid_ts, device=kind.device)
     return torch.where(member, rate * seconds[number.flatten()].reshape(kind.shape), 1)
 
 
 WORKAROUND = Workaround(
     reason="Multimodal rope positions loop over rows, runs of tokens and images, which are data (Qwen2-VL to Qwen3.5, GLM4V, "
-    "GLM-OCR, PaddleOCR-VL, HunYuan-VL, HY-V4).",
+    "GLM-OCR, PaddleOCR-VL, HunYuan-VL, HY-V4, Qwen-Omni).",
     upstream="none: transformers expects callers to compute these outside of the graph",
     targets=("transformers.models.*:*.get_rope_index",),
     apply=rope_index,
