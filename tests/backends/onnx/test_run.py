@@ -325,6 +325,9 @@ def test_options(tmp_path: Path) -> None:
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
         with pytest.raises(MissingBackendError, match="onnxruntime-gpu"):
             open_session(tmp_path, decode_spec(), device="cuda:0")
+        with pytest.raises(MissingBackendError, match="no CUDAExecutionProvider; it has "):
+            open_session(tmp_path, decode_spec(), providers=[("CUDAExecutionProvider", {"device_id": 0})])
+        open_session(tmp_path, decode_spec(), providers=["CUDAExecutionProvider", "CPUExecutionProvider"])
 
 
 def test_a_graph_that_is_broken_or_not_the_manifests_is_refused(tmp_path: Path) -> None:

@@ -37,14 +37,15 @@ def open_session(
     Args:
         directory: The artifact.
         component: The border; `component.files[0]` is the graph, which finds its weights beside it.
-        providers: ONNX Runtime's execution providers, in order; wins over `device`.
+        providers: ONNX Runtime's execution providers, in order; wins over `device`. Those that it lacks are passed over
+            as long as it has one of them.
         provider_options: Options of the providers, as `onnxruntime.InferenceSession` takes them.
         session_options: An `onnxruntime.SessionOptions`.
         threads: Threads within an operator; ONNX Runtime's default is one a physical core.
         device: `"cpu"` (the default), `"cuda"` or `"cuda:1"`.
 
     Raises:
-        MissingBackendError: If onnxruntime is not installed, or lacks the device's provider.
+        MissingBackendError: If onnxruntime is not installed, or lacks the device's provider or all of `providers`.
         ConfigError: If `threads` is given beside `session_options`, or the device is unknown.
         ArtifactError: If ONNX Runtime refuses the graph, or its inputs and outputs are not the manifest's.
     """
@@ -59,8 +60,12 @@ def open_session(
             raise ConfigError("Set intra_op_num_threads in the session_options instead of passing threads too.")
         session_options = onnxruntime.SessionOptions()
         session_options.intra_op_num_threads = threads
+    available = onnxruntime.get_available_providers()
     if providers is None:
-        providers = _providers(str(device or "cpu"), onnxruntime.get_available_providers())
+        providers = _providers(str(device or "cpu"), available)
+    names = [provider if isinstance(provider, str) else provider[0] for provider in providers]
+    if names and not set(names) & set(available):  # ONNX Runtime would warn, and run on the CPU
+        raise MissingBackendError(f"This onnxruntime has no {' and no '.join(names)}; it has {', '.join(available)}.")
     graph = directory / component.files[0]
     try:
         engine = onnxruntime.InferenceSession(
