@@ -178,11 +178,14 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as scratch:
                 artifacts = (given.artifacts or Path(scratch)) / model / format
                 runs = _race(checkpoint, artifacts, format, given, generation=generation)
-            cases += [{"model": model, "format": format, **case} for case in runs]
             speed = {who: statistics.median(c["per_second"] for c in runs if c["who"] == who) for who in _names(runs)}
-            made = {case["who"]: case["made"] for case in runs}
+            eager = next(case["made"] for case in runs if case["who"] == "eager")
+            for case in runs:
+                case["same"] = case.pop("made") == eager
+            cases += [{"model": model, "format": format, **case} for case in runs]
             for who, value in speed.items():
-                table.add_row(model, format, who, f"{value:.1f}", str(made[who] == made["eager"]))
+                same = all(case["same"] for case in runs if case["who"] == who)
+                table.add_row(model, format, who, f"{value:.1f}", str(same))
             ratios.update({f"{model}/{format}/{pair}": ratio for pair, ratio in _ratios(runs).items()})
             write_report(given.json, cases, ratios)
     Console().print(table)
