@@ -65,6 +65,28 @@ def test_inputs_that_take_another_way_are_refused(format: str, set_somewhere: bo
         loaded(**other)
 
 
+class Gated(torch.nn.Module):
+    """Decides by what its weights make of the inputs."""
+
+    def __init__(self, weight: float) -> None:
+        super().__init__()
+        self.scale = torch.nn.Linear(3, 3)
+        torch.nn.init.constant_(self.scale.weight, weight)
+        torch.nn.init.constant_(self.scale.bias, weight)
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        scaled = self.scale(values)
+        return scaled + 1 if scaled.sum() > 0 else scaled * 2
+
+
+@pytest.mark.parametrize("weight", [1.5, -1.5])
+def test_weights_have_their_values_in_a_question(weight: float) -> None:
+    model = Gated(weight).eval()
+    exported = te.DynamoExporter().export_model(model, {"values": torch.rand(2, 3)}, te.DynamoConfig(dynamic=True))
+    values = torch.rand(4, 3)
+    torch.testing.assert_close(exported(values=values), model(values))
+
+
 def test_a_question_prints_no_graph(capfd: pytest.CaptureFixture[str]) -> None:
     inputs = {"values": torch.randn(2, 3), "flags": torch.ones(2, 3, dtype=torch.bool)}
     te.DynamoExporter().export(Deciding().eval(), inputs, te.DynamoConfig(dynamic=True))

@@ -18,12 +18,15 @@ from typing import Any
 
 import torch
 import torch.utils._pytree as pytree
+from torch import Tensor
 from torch._functorch import config as functorch_config
 from torch._guards import detect_fake_mode
+from torch._subclasses import meta_utils
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.export import ExportedProgram
 from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode, get_proxy_mode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.nn import Parameter
 
 from ..prepare.record import Prepared
 from ..prepare.references import is_referenced
@@ -94,6 +97,7 @@ def answered_from_sample(component: str) -> Iterator[list[str]]:
         _replaced(ProxyTorchDispatchMode, "__torch_dispatch__", record_op),
         _replaced(ShapeEnv, "_log_real_tensor_propagation", note),
         _replaced(FakeTensorMode, "_maybe_infer_fake_kernel_from_pytree_out", _accepted),
+        _replaced(meta_utils, "_safe_copy", _copied),
         _only_errors(_TORCH_LOGS),
         functorch_config.patch(fake_tensor_propagate_real_tensors=True),
     ):
@@ -146,7 +150,7 @@ def _assert(node: Any, answer: Any, line: str) -> None:
 
 
 @contextmanager
-def _replaced(owner: type, name: str, value: Any) -> Iterator[None]:
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
     original = getattr(owner, name)
     setattr(owner, name, value)
     try:
@@ -195,6 +199,12 @@ def _accepted(self: FakeTensorMode, op: Any, fake_in: Any, real_in: Any, fake_ou
     `prims.sum` of int32 and `prims.signbit` have other dtypes by their shape functions, `aten.to` another memory.
     """
     return fake_out
+
+
+def _copied(copy: Tensor, original: Tensor | None) -> None:
+    """In place of torch's copy of a tensor's values, which leaves those of an `nn.Parameter` out: whatever was in the memory."""
+    if type(original) in (Tensor, Parameter):
+        copy.copy_(original)
 
 
 def _model_line() -> str:

@@ -76,8 +76,13 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], 
         program, assumed = found
     else:
         program, assumed = _export(prepared, config, shapes)
-    if assumed and sizes_of(prepared.inputs) != sizes_of(prepared.original) and not accepts(program, prepared.original):
-        return again(inputs=prepared.original)
+    if assumed and not accepts(program, prepared.original):
+        if sizes_of(prepared.inputs) != sizes_of(prepared.original):
+            return again(inputs=prepared.original)
+        raise TraceError(
+            f"The graph of {prepared.name!r} refuses the inputs that it was traced with: the model decides by values that the "
+            f"trace computed otherwise than eager PyTorch ({'; '.join(assumed)})."
+        )
     fixed = with_fixed_sums(program, prepared) if config.dynamic and config.dynamic_shapes is None else prepared
     if fixed.static != prepared.static:
         return again(axes=fixed.axes, static=fixed.static)

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,24 @@ def test_results_outlive_the_next_call(artifact: Any) -> None:
     assert first.tolist() == [[3.0] * 3] * 2
     transposed = np.arange(6, dtype=np.float32).reshape(3, 2).T
     assert session.run({"x": transposed})[name].tolist() == (transposed * 2 + 1).tolist()
+
+
+class Pools(torch.nn.Module):
+    def forward(self, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """x [n, 4], rows bool [n] -> the rows that are meant, pooled: [kept, 2]."""
+        return torch.nn.functional.avg_pool1d(x[rows].unsqueeze(1), 2).squeeze(1)
+
+
+def test_an_error_of_the_engine_is_raised_with_one_thread_too() -> None:
+    feeds = {"x": torch.randn(3, 4), "rows": torch.ones(3, dtype=torch.bool)}
+    exported = OpenVINOExporter().export_model(Pools(), feeds, OpenVINOConfig(dynamic=True))
+    with tempfile.TemporaryDirectory() as directory:
+        exported.save_pretrained(directory)
+        root, manifest = open_artifact(Path(directory))
+        session = open_session(root, manifest.components["model"], threads=1)
+        session.run({name: tensor.numpy() for name, tensor in feeds.items()})
+        with pytest.raises(InputError, match="cannot run 'model' on these inputs"):
+            session.run({"x": np.zeros((3, 4), np.float32), "rows": np.zeros(3, bool)})
 
 
 class Passes(torch.nn.Module):

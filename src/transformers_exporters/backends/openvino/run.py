@@ -126,7 +126,10 @@ class OpenVINOSession:
         elif beam_idx is not None:
             raise InputError(f"{self.spec.name!r} is not stateful: it takes no beam_idx.")
         try:
-            self.request.infer()
+            # `infer` says nothing of an error where the engine has one thread, and the results are those of the call before
+            # (2026.4: a pooling over no rows).
+            self.request.start_async()
+            self.request.wait()
         except RuntimeError as error:
             raise InputError(f"OpenVINO cannot run {self.spec.name!r} on these inputs: {_first_line(error)}") from error
         return {t.name: _read(self.request.get_tensor(self._outputs[t.name]), t.dtype) for t in self.spec.outputs}
