@@ -203,7 +203,7 @@ def _accepted(self: FakeTensorMode, op: Any, fake_in: Any, real_in: Any, fake_ou
 
 def _copied(copy: Tensor, original: Tensor | None) -> None:
     """In place of torch's copy of a tensor's values, which leaves those of an `nn.Parameter` out: whatever was in the memory."""
-    if type(original) in (Tensor, Parameter):
+    if original is not None and type(original) in (Tensor, Parameter):
         copy.copy_(original)
 
 
