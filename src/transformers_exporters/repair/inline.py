@@ -58,6 +58,9 @@ def trace(node: Node, function: Callable[..., Any], args: Sequence[Any], kwargs:
     # A comparison of sizes in a decomposition (such as the checks of group_norm) must not pin the symbols that the rest of
     # the graph is written in: BiT's batch became the traced one.
     quiet = mode.shape_env.suppress_guards() if mode.shape_env is not None else contextlib.nullcontext()
+    if mode.shape_env is not None:
+        # Numbers of data that an op made when it was run again to look at its result; no node of this trace binds them.
+        mode.shape_env.pending_fresh_unbacked_symbols.clear()
     # Some C++ kernels (unfold, pad) cannot take open sizes; the Python dispatcher knows others.
     with torch.no_grad(), mode, quiet, enable_python_dispatcher():
         body = make_fx(run, tracing_mode="real")(*values)
