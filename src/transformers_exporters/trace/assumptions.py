@@ -202,9 +202,14 @@ def _accepted(self: FakeTensorMode, op: Any, fake_in: Any, real_in: Any, fake_ou
 
 
 def _copied(copy: Tensor, original: Tensor | None) -> None:
-    """In place of torch's copy of a tensor's values, which leaves those of an `nn.Parameter` out: whatever was in the memory."""
-    if original is not None and type(original) in (Tensor, Parameter):
+    """In place of torch's copy of a tensor's values, which leaves those of an `nn.Parameter` out: whatever was in the memory.
+
+    Parameters are read where they are; their copies would take the memory of the model again.
+    """
+    if type(original) is Tensor:
         copy.copy_(original)
+    elif isinstance(original, Parameter):
+        copy.set_(original.data)  # type: ignore[call-overload]
 
 
 def _model_line() -> str:
