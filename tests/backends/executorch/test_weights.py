@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
+import transformers_exporters as te
 from transformers_exporters.backends.executorch.weights import compute_weights
 
 
@@ -84,3 +85,24 @@ def test_what_grows_or_changes_stays_computed() -> None:
 
     program = traced(Kept(), torch.randn(3, 4))
     assert compute_weights(program) == 0
+
+
+class Stacked(torch.nn.Module):
+    """Experts in one weight, each of which a part of the graph takes for itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.experts = torch.nn.Parameter(torch.randn(3, 8, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """float32 [batch, 8] -> [batch, 8]."""
+        for expert in range(3):
+            x = torch.nn.functional.linear(x, self.experts[expert]).relu() + 1
+        return x
+
+
+def test_slices_of_one_weight_keep_their_values() -> None:
+    model = Stacked().eval()
+    exported = te.ExecutorchExporter().export_model(model, {"x": torch.randn(2, 8)}, te.ExecutorchConfig(dynamic=True))
+    x = torch.randn(3, 8)
+    torch.testing.assert_close(exported(x=x), model(x), atol=1e-4, rtol=1e-4)

@@ -62,7 +62,9 @@ def compute_weights(program: ExportedProgram) -> int:
     computed = [node for node in computed if not _has_tiny(_value(node, weights, values))]
     for number, node in enumerate(computed):
         names = sorted(str(spec.target) for source, spec in program_inputs(program) if source in known[node])
-        made = add_weight(program, f"{names[0]}_computed_{number}", _value(node, weights, values).contiguous())
+        # Memory of its own: of a view, executorch writes what the memory begins with (the first expert for every one).
+        value = _value(node, weights, values).clone(memory_format=torch.contiguous_format)
+        made = add_weight(program, f"{names[0]}_computed_{number}", value)
         node.replace_all_uses_with(made)
     program.graph.eliminate_dead_code()
     return len(computed)
