@@ -2,9 +2,7 @@
 
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,16 +61,14 @@ class Pools(torch.nn.Module):
         return torch.nn.functional.avg_pool1d(x[rows].unsqueeze(1), 2).squeeze(1)
 
 
-def test_an_error_of_the_engine_is_raised_with_one_thread_too() -> None:
+def test_an_error_of_the_engine_is_raised_with_one_thread_too(tmp_path: Any) -> None:
     feeds = {"x": torch.randn(3, 4), "rows": torch.ones(3, dtype=torch.bool)}
-    exported = OpenVINOExporter().export_model(Pools(), feeds, OpenVINOConfig(dynamic=True))
-    with tempfile.TemporaryDirectory() as directory:
-        exported.save_pretrained(directory)
-        root, manifest = open_artifact(Path(directory))
-        session = open_session(root, manifest.components["model"], threads=1)
-        session.run({name: tensor.numpy() for name, tensor in feeds.items()})
-        with pytest.raises(InputError, match="cannot run 'model' on these inputs"):
-            session.run({"x": np.zeros((3, 4), np.float32), "rows": np.zeros(3, bool)})
+    OpenVINOExporter().export_model(Pools(), feeds, OpenVINOConfig(dynamic=True)).save_pretrained(tmp_path / "pools")
+    root, manifest = open_artifact(tmp_path / "pools")
+    session = open_session(root, manifest.components["model"], threads=1)
+    session.run({name: tensor.numpy() for name, tensor in feeds.items()})
+    with pytest.raises(InputError, match="cannot run 'model' on these inputs"):
+        session.run({"x": np.zeros((3, 4), np.float32), "rows": np.zeros(3, bool)})
 
 
 class Passes(torch.nn.Module):

@@ -11,13 +11,14 @@ __all__ = ["Vision", "locate", "positions", "run_numbers"]
 
 
 class Vision(NamedTuple):
-    """For every token, int64 [batch, seq]: its place in its image, and how far the image moves the text behind it."""
+    """For every token, int64 [batch, seq]: its place in its image, how far the image moves the text behind it, and its number."""
 
     frame: Tensor
     row: Tensor
     column: Tensor
     advance: Tensor
     started: Tensor
+    number: Tensor
 
 
 def locate(member: Tensor, grid_thw: Tensor, merge: int, ends_rows: bool) -> Vision:
@@ -38,7 +39,7 @@ def locate(member: Tensor, grid_thw: Tensor, merge: int, ends_rows: bool) -> Vis
         row, column = frame + row, frame + column
     else:
         advance = torch.maximum(grid[..., 1], grid[..., 2]) // merge
-    return Vision(frame * inside, row * inside, column * inside, advance * inside, started)
+    return Vision(frame * inside, row * inside, column * inside, advance * inside, started, number)
 
 
 def run_numbers(member: Tensor) -> Tensor:
@@ -51,7 +52,7 @@ def _starts(member: Tensor) -> Tensor:
 
 
 def positions(
-    input_ids: Tensor, valid: Tensor, kind: Tensor, images: list[Vision], scale: Any
+    input_ids: Tensor, valid: Tensor, kind: Tensor, images: list[Vision], scale: Any = 1
 ) -> tuple[Tensor, Tensor]:
     """The positions [3, batch, seq] (0 for padding), and how far the next one of each row is from its length [batch, 1].
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .run_positions import Vision, locate, positions, run_numbers
+from .run_positions import Vision, locate, positions
 
 __all__ = ["timed_rope_index"]
 
@@ -46,15 +46,15 @@ def timed_rope_index(
         member = (input_ids == token) & attended
         kind = kind + number * member.long()
         located = locate(member, grid, model.spatial_merge_size, ends_rows=False)
-        frames = grid[run_numbers(member).flatten(), 0].reshape(member.shape)
+        frames = grid[located.number.flatten(), 0].reshape(member.shape)
         if number == 2 and seconds is not None:
-            apart = seconds.float()[run_numbers(member).flatten()].reshape(member.shape)
+            apart = seconds.float()[located.number.flatten()].reshape(member.shape)
             frame, last = located.frame * apart * rate, (frames - 1) * apart * rate
         else:
             frame, last = located.frame * rate, (frames - 1) * rate
         dtype = torch.float32 if fractions else torch.int64
         vision.append(_in_time(located, frame.to(dtype), last.to(dtype), member))
-    found, deltas = positions(input_ids, attended.long(), kind, vision, 1)
+    found, deltas = positions(input_ids, attended.long(), kind, vision)
     return torch.where(attended, found, padding), deltas
 
 

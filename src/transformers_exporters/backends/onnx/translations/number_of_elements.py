@@ -1,4 +1,4 @@
-"""The number of elements of a tensor: what the converter's own decomposition of `einsum` asks for."""
+"""The number of elements of a tensor, which torch's decompositions leave as a node where an op asks for it (CHMv2)."""
 
 from __future__ import annotations
 
