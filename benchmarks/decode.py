@@ -1,6 +1,6 @@
 """Decode speed of exported graphs against eager, against `torch.compile` and against `transformers.exporters`.
 
-usage: python benchmarks/decode.py [--models smollm2,minilm] [--formats onnx] [--tokens 48] [--rounds 11] [--threads 1]
+usage: python benchmarks/decode.py [--models smollm2,minilm] [--formats onnx] [--tokens 48] [--rounds 11] [--threads N]
                                    [--json FILE] [--artifacts DIR]
 
 `dynamic`, `peer` and `eager` are driven by one greedy loop: a call of the prefill component, then one call of the decode
@@ -8,7 +8,8 @@ component for each token, each package through its own component call. `loop` is
 over a cache that stays where it is (a fixed-size cache; OpenVINO's own state). `compiled` is eager with a fixed-size cache and
 `torch.compile` around its forward. An encoder is called on a batch of two texts again and again. Each contestant opens, compiles
 and warms up in a forked child of its own, which stays; then they take turns, seconds apart. Ratios are ours ÷ other, the medians
-of those of each round: above 1 is faster. What is exported stays in `--artifacts`, where the next run finds it.
+of those of each round: above 1 is faster. Each computes with one thread for
+every core, or with `--threads`. What is exported stays in `--artifacts`, where the next run finds it.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def main() -> None:
     parser.add_argument("--formats", default="onnx")
     parser.add_argument("--tokens", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--json")
     parser.add_argument("--artifacts", type=Path)
     given = parser.parse_args()
@@ -187,7 +188,7 @@ def main() -> None:
                 same = all(case["same"] for case in runs if case["who"] == who)
                 table.add_row(model, format, who, f"{value:.1f}", str(same))
             ratios.update({f"{model}/{format}/{pair}": ratio for pair, ratio in _ratios(runs).items()})
-            write_report(given.json, cases, ratios)
+            write_report(given.json, cases, ratios, threads=given.threads)
     Console().print(table)
 
 

@@ -197,8 +197,10 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def write_report(file: str | None, cases: list[dict[str, Any]], ratios: dict[str, float]) -> None:
-    """Write the measurements with date, machine and versions as JSON."""
+def write_report(
+    file: str | None, cases: list[dict[str, Any]], ratios: dict[str, float], *, threads: int | None = None
+) -> None:
+    """Write the measurements with date, machine, versions and, where all contestants have the same, threads as JSON."""
     if file is None:
         return
     names = (
@@ -212,6 +214,8 @@ def write_report(file: str | None, cases: list[dict[str, Any]], ratios: dict[str
             "cores": os.cpu_count(),
             "python": platform.python_version(),
         },
+        "script": Path(sys.argv[0]).name,
+        "threads": threads,
         "versions": {name: importlib.metadata.version(name) for name in names},
         "ratios": ratios,
         "cases": cases,

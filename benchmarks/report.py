@@ -1,6 +1,6 @@
 """Write docs/benchmarks.md from the JSON files of the other scripts.
 
-usage: python benchmarks/report.py benchmarks/results/export.json benchmarks/results/decode.json > docs/benchmarks.md
+usage: python benchmarks/report.py FILE... > docs/benchmarks.md
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _LEGEND = (
 )
 
 
-def page(reports: dict[str, dict[str, Any]]) -> str:
+def page(reports: list[dict[str, Any]]) -> str:
     """The page: one table of ratios for each report, with its date, machine and versions."""
     lines = ["# Benchmarks", "", _LEGEND, ""]
-    for name, report in reports.items():
-        machine, versions = report["machine"], report["versions"]
+    for report in reports:
+        machine, versions, threads = report["machine"], report["versions"], report["threads"]
         lines += [
-            f"## `benchmarks/{name}.py`",
+            f"## `benchmarks/{report['script']}`" + (f", {threads} thread{'s' * (threads > 1)}" if threads else ""),
             "",
             f"{report['date']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}; "
             + ", ".join(f"{package} {version}" for package, version in versions.items()),
@@ -37,4 +37,4 @@ def page(reports: dict[str, dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    print(page({Path(file).stem: json.loads(Path(file).read_text()) for file in sys.argv[1:]}), end="")
+    print(page([json.loads(Path(file).read_text()) for file in sys.argv[1:]]), end="")
