@@ -50,3 +50,15 @@ class Counted(torch.nn.Module):
 def test_code_that_leaves_torch_is_named_with_its_line() -> None:
     with pytest.raises(te.TraceError, match=r"for NumPy \(at .*counts = .*\).*torch's functions"):
         te.DynamoExporter().export(Counted(), {"values": torch.randn(3, 8)}, te.DynamoConfig(dynamic=True))
+
+
+class Undecided(torch.nn.Module):
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        if values.sum() > 0:
+            return torch.from_numpy(values.numpy())
+        return values
+
+
+def test_what_stops_the_trace_that_knows_the_values_is_named_too() -> None:
+    with pytest.raises(te.TraceError, match=r"at .*if values.sum.*values known, it stops as well.*from_numpy\(values"):
+        te.DynamoExporter().export_model(Undecided().eval(), {"values": torch.ones(2, 3)}, te.DynamoConfig())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-import logging
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -37,8 +36,6 @@ from .ranges import prove_ranges, wrong_sizes
 from .read_only_weights import read_only_weights
 from .record import Traced
 from .remainders import any_remainder, with_multiples
-
-logger = logging.getLogger(__name__)
 
 
 def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], *, remainders: bool = True) -> Traced:
@@ -178,14 +175,15 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[Expo
         return export(), []
     except Exception as error:  # noqa: BLE001 - torch.export raises whatever the model's code and dozens of its own classes raise
         failure = error
+    again = ""
     if asks_for_values(failure, prepared):
         written = written_weights(prepared.model, prepared.inputs)  # the trace computes with real weights
         try:
             with answered_from_sample(prepared.name) as assumed:
                 program = forget_sample(export())
             return program, assumed
-        except Exception as error:  # noqa: BLE001 - as above; the first failure says more about the model
-            logger.debug("%s: the sample's values did not help: %s", prepared.name, error)
+        except Exception as error:  # noqa: BLE001 - as above
+            again = f" Traced with its sample's values known, it stops as well: {first_line(error)} (at {model_line(error)})."
         finally:
             put_back(written)
     if ".numpy()" in str(failure):
@@ -194,7 +192,7 @@ def _export(prepared: Prepared, config: ExportConfig, shapes: Any) -> tuple[Expo
             "torch's functions; a loop over experts runs over all of them, each with the tokens of `torch.where(mask[expert])`."
         ) from failure
     raise TraceError(
-        f"torch.export could not trace {prepared.name!r}: {first_line(failure)} (at {model_line(failure)})."
+        f"torch.export could not trace {prepared.name!r}: {first_line(failure)} (at {model_line(failure)}).{again}"
     ) from failure
 
 
