@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 import inspect
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -36,6 +36,7 @@ from .ranges import prove_ranges, wrong_sizes
 from .read_only_weights import read_only_weights
 from .record import Traced
 from .remainders import any_remainder, with_multiples
+from .unequal_sizes import where_unequal
 
 
 def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], *, remainders: bool = True) -> Traced:
@@ -89,23 +90,33 @@ def capture(prepared: Prepared, config: ExportConfig, fired: Mapping[str, int], 
     traced = describe(program, prepared, fired, explicit=config.dynamic_shapes is not None)
     traced = dataclasses.replace(traced, assumed=tuple(assumed))
     if config.dynamic and config.dynamic_shapes is None:
-        traced = prove_ranges(traced, prepared)
-        lost, baked = left_out(traced, prepared), wrong_sizes(traced, prepared)
-        inputs = resize(prepared.inputs, prepared.axes, {**baked, **lost})
-        static = prepared.static | baked.keys()
-        if sizes_of(inputs) != sizes_of(prepared.inputs) or static != prepared.static:
-            return again(inputs=inputs, static=static)
-        if remainders:
-            traced, steps = any_remainder(traced, prepared, lambda other: again(inputs=other, remainders=False))
-            traced = with_multiples(traced, steps)
-            needed = conditions(traced, prepared)
-            inputs = resize(prepared.inputs, prepared.axes, refused(traced, prepared, needed))
-            if sizes_of(inputs) != sizes_of(prepared.inputs):
-                return again(inputs=inputs)
-            traced = with_conditions(traced, prepared, needed)
-        report_frozen(traced, prepared)
-    elif config.dynamic_shapes is not None:
-        traced = with_conditions(traced, prepared, conditions(traced, prepared))
+        return _as_far_as_it_reaches(traced, prepared, again, remainders=remainders)
+    if config.dynamic_shapes is not None:
+        return with_conditions(traced, prepared, conditions(traced, prepared))
+    return traced
+
+
+def _as_far_as_it_reaches(
+    traced: Traced, prepared: Prepared, again: Callable[..., Traced], *, remainders: bool
+) -> Traced:
+    """The component with proved ranges; or traced again, where another trace reaches further or the caller's inputs are left out."""
+    traced = prove_ranges(traced, prepared)
+    if remainders:
+        traced = where_unequal(traced, prepared, lambda other: again(inputs=other, remainders=False))
+    lost, baked = left_out(traced, prepared), wrong_sizes(traced, prepared)
+    inputs = resize(prepared.inputs, prepared.axes, {**baked, **lost})
+    static = prepared.static | baked.keys()
+    if sizes_of(inputs) != sizes_of(prepared.inputs) or static != prepared.static:
+        return again(inputs=inputs, static=static)
+    if remainders:
+        traced, steps = any_remainder(traced, prepared, lambda other: again(inputs=other, remainders=False))
+        traced = with_multiples(traced, steps)
+        needed = conditions(traced, prepared)
+        inputs = resize(prepared.inputs, prepared.axes, refused(traced, prepared, needed))
+        if sizes_of(inputs) != sizes_of(prepared.inputs):
+            return again(inputs=inputs)
+        traced = with_conditions(traced, prepared, needed)
+    report_frozen(traced, prepared)
     return traced
 
 

@@ -42,8 +42,9 @@ _LAYER = re.compile(r"(?<=_layers_)\d+(?=_)")
 _SMALL = (1, 2, 3, 4, 8, 16, 32)
 #: Above this, trying a size would cost more than the knowledge is worth.
 LARGEST_TRIAL = 4096
-# From here on a trial has two rows: Doge's tiny model takes 10 GB for seven rows of 4097 tokens.
-_FEW_ROWS = 512
+# From here on a trial has two rows: Doge's tiny model takes 10 GB for seven rows of 4097 tokens, Align's a minute for thirteen
+# images of 519 pixels.
+_FEW_ROWS, _FEW_IMAGES = 512, 128 * 128
 # A trial that makes a larger tensor ends there: sparse attention with 2048 chosen keys took 10 GB for a model of 3 MB.
 _MOST_BYTES = 2**30
 _RELATIVE_TOLERANCE = 1e-3
@@ -86,9 +87,9 @@ class Trial:
 
         None where the model itself refuses, or a trial would need too much memory.
         """
-        prepared, known = self.prepared, self.traced.spec.axes
-        if max(sizes.values()) >= _FEW_ROWS and "batch" in known and "batch" not in prepared.static:
-            sizes = {"batch": max(2, known["batch"].minimum), **sizes}
+        prepared = self.prepared
+        if max(sizes.values()) >= _FEW_ROWS or sizes.get("height", 1) * sizes.get("width", 1) >= _FEW_IMAGES:
+            sizes = {**self._few_rows(), **sizes}
         if max(sizes.values()) >= self._too_large:
             return None
         logger.debug("%s: trying %s", prepared.name, dict(sizes))
@@ -126,6 +127,15 @@ class Trial:
         # Whole numbers beside others are chosen by these (`argmax`), and may be chosen otherwise among equals.
         exact = not any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in wanted.values())
         return wanted.keys() == got.keys() and all(_close(wanted[path], got[path], exact) for path in wanted)
+
+    def _few_rows(self) -> dict[str, int]:
+        """Two rows, and two images where there is one for each row."""
+        known, static = self.traced.spec.axes, self.prepared.static
+        names = [name for name in ("batch", "images") if name in known and name not in static]
+        rows = axis_sizes(self.prepared.original, self.prepared.axes, names)
+        if len(set(rows.values())) > 1:
+            rows.pop("images", None)
+        return {name: max(2, known[name].minimum) for name in rows}
 
     @functools.cached_property
     def axes(self) -> dict[str, AxisNames]:
