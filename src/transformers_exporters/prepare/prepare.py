@@ -13,6 +13,7 @@ from ..errors import InputError
 from .axes import name_axes
 from .counters import counters_as_tensors
 from .fixed_images import fixed_images
+from .precision import in_own_precision
 from .record import Prepared
 from .sizes import choose_sizes, with_images_apart
 from .untouched import kept_weights, untouched
@@ -40,6 +41,7 @@ def prepare(
     kwargs = {
         key: copy.deepcopy(_plain(value), _detached(value, {})) for key, value in inputs.items() if value is not None
     }
+    kwargs = in_own_precision(model, kwargs)
     numbers, counters = counters_as_tensors(model, kwargs)
     axes, original = name_axes(kwargs), kwargs
     if resize_axes:
