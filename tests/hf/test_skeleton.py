@@ -4,7 +4,7 @@ import pytest
 import torch
 import transformers as tf
 from PIL import Image
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 import transformers_exporters as te
 
@@ -32,6 +32,34 @@ def test_texts_are_classified(tmp_path):
     assert exported.device == torch.device("cpu") and not exported.can_generate()
     inputs = dict(tokenizer("a b", return_tensors="pt"))
     assert torch.equal(exported.forward(**inputs).logits, exported(**inputs).logits)
+
+
+def test_texts_are_compared_with_labels(tmp_path):
+    """The pipeline passes `use_cache=False`, which is no input of the graph."""
+    torch.manual_seed(0)
+    sizes = {f"{side}_{name}": 2 for side in ("encoder", "decoder") for name in ("layers", "attention_heads")}
+    labels = {"contradiction": 0, "entailment": 1}
+    config = tf.BartConfig(vocab_size=8, d_model=16, label2id=labels, eos_token_id=7, **sizes)
+    model = tf.BartForSequenceClassification(config).eval()
+    raw = Tokenizer(models.WordLevel({word: n for n, word in enumerate(["[PAD]", "[UNK]", *"abcde", "</s>"])}, "[UNK]"))
+    raw.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    end = [("</s>", 7)]
+    raw.post_processor = processors.TemplateProcessing(single="$A </s>", pair="$A $B </s>", special_tokens=end)
+    tokenizer = tf.PreTrainedTokenizerFast(
+        tokenizer_object=raw,
+        pad_token="[PAD]",
+        sep_token="</s>",
+        unk_token="[UNK]",
+        model_input_names=["input_ids", "attention_mask"],
+    )
+    exported = reloaded(model, dict(tokenizer("a b", "c", return_tensors="pt")), tmp_path / "artifact")
+    options = {"candidate_labels": ["a", "b c", "d"], "hypothesis_template": "e {}"}
+    got, wanted = (
+        tf.pipeline("zero-shot-classification", model=one, tokenizer=tokenizer)("a b c", **options)
+        for one in (exported, model)
+    )
+    assert got["labels"] == wanted["labels"]
+    assert got["scores"] == pytest.approx(wanted["scores"], abs=1e-5)
 
 
 def test_images_are_classified(tmp_path):

@@ -62,11 +62,20 @@ def test_components_are_reached_by_name_and_opened_when_called(pair: Path, step)
         ({"input_id": IDS}, "no input 'input_id'; did you mean 'input_ids'?"),
         ({"input_ids": None}, "needs the input 'input_ids'"),
         ({"input_ids": IDS * 1.0}, "input_ids must be int64, got float64"),
+        ({"output_attentions": True}, "no input 'output_attentions'"),
     ],
 )
 def test_a_wrong_call_is_refused_by_name(artifact: Path, kwargs: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
         load(artifact)(**{"input_ids": IDS, "cache": cache(EMPTY), **kwargs})
+
+
+def test_a_flag_that_asks_for_no_more_is_no_input(artifact: Path) -> None:
+    """Pipelines pass `use_cache=False` to what returns a cache whether it was exported with the flag or not."""
+    given = {"input_ids": IDS, "cache": cache(EMPTY)}
+    wanted = load(artifact)(**given)
+    got = load(artifact)(**given, output_attentions=False, output_hidden_states=False)
+    np.testing.assert_array_equal(got["logits"], wanted["logits"])
 
 
 def test_a_damaged_artifact_and_an_unknown_format_are_refused(artifact: Path) -> None:

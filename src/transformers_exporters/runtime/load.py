@@ -120,6 +120,10 @@ class Component:
         return rebuild_outputs(self.spec, {name: to_numpy(value) for name, value in outputs.items()})
 
 
+#: Flags of a forward that ask for no more than a graph returns that was exported without them.
+_ASKS_FOR_NO_MORE = {"use_cache": False, "output_attentions": False, "output_hidden_states": False}
+
+
 def flatten_feeds(spec: ComponentSpec, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Nested kwargs as feeds by input name. Raises `InputError` for a flag that differs from the baked one."""
     names = {tensor.name for tensor in spec.inputs}
@@ -135,7 +139,8 @@ def flatten_feeds(spec: ComponentSpec, kwargs: Mapping[str, Any]) -> dict[str, A
     check_numbers(spec, nested)
     feeds |= {spec.inputs[i].name: _array(spec.inputs[i], value) for i, value in flat.leaves.items()}
     # Unexpected ones are fed too: the check of the feeds names them, with the closest name that exists.
-    return feeds | dict.fromkeys(flat.unexpected)
+    idle = {name for name, value in _ASKS_FOR_NO_MORE.items() if nested.get(name) is value}
+    return feeds | dict.fromkeys(name for name in flat.unexpected if name not in idle)
 
 
 def check_numbers(spec: ComponentSpec, kwargs: Mapping[str, Any]) -> None:
