@@ -13,7 +13,7 @@ from transformers import (
 from transformers.generation.streamers import BaseStreamer
 
 import transformers_exporters as te
-from models import decoder, ids, left_padded
+from models import decoder, ids, left_padded, t5
 
 GREEDY = {"max_new_tokens": 12, "do_sample": False}
 
@@ -198,3 +198,19 @@ def test_beams_reorder_a_recurrent_state(tmp_path):
     loaded = export(model, tmp_path)
     wanted = model.generate(ids(1, 6), **GREEDY, num_beams=4)
     assert torch.equal(loaded.generate(ids(1, 6), **GREEDY, num_beams=4), wanted)
+
+
+@pytest.mark.parametrize("flag", ["output_attentions", "output_hidden_states"])
+def test_details_that_the_generation_config_asks_for(flag, tmp_path):
+    """What the encoder returns beside its states is the caller's, and no input of the graphs."""
+    model = t5()
+    model.set_attn_implementation("eager")
+    setattr(model.generation_config, flag, True)
+    model.generation_config.return_dict_in_generate = True
+    exported = export(model, tmp_path / "artifact")
+    options = {**GREEDY, "max_new_tokens": 4}
+    got, wanted = (one.generate(input_ids=ids(2, 7), **options) for one in (exported, model))
+    assert torch.equal(got.sequences, wanted.sequences)
+    field = flag.removeprefix("output_")
+    for side in ("encoder", "decoder"):
+        torch.testing.assert_close(got[f"{side}_{field}"], wanted[f"{side}_{field}"], rtol=1e-3, atol=1e-4)

@@ -39,6 +39,14 @@ def first_tensor(outputs: Any) -> torch.Tensor | None:
     return next((value for value in values if isinstance(value, torch.Tensor)), None)
 
 
+def without_details(encoded: Any) -> Any:
+    """Of what an encoder made, its states alone: its attentions, if they were asked for, are only passed through."""
+    if not isinstance(encoded, dict):
+        return encoded
+    kept = {name: value for name, value in encoded.items() if name not in ("attentions", "hidden_states")}
+    return type(encoded)(**kept)
+
+
 class Output(OrderedDict[str, Any]):
     """Stands for an output class that is not importable here; its items are attributes too."""
 

@@ -10,6 +10,7 @@ import torch.utils._pytree as pytree
 from ..errors import InputError
 from .cache_layers import full_windows
 from .engine_state import is_stateful
+from .outputs import without_details
 from .pytrees import CACHE_NAMES, copy_tensors
 from .static_state import allocate, complete_masks, run_in_place, stays_in_place
 
@@ -118,7 +119,7 @@ def _complete(component: ExportedComponent, kwargs: dict[str, Any], cache: Any, 
     kept: dict[str, Any] = {}
     for key, value in given.items():
         if key in inputs:
-            kept[key] = value
+            kept[key] = without_details(value) if key == "encoder_outputs" else value
         elif key in constants and not isinstance(value, torch.Tensor) and key != name:
             continue  # flags that `generate` passes along; the graph has its own baked in
         elif isinstance(value, torch.Tensor):

@@ -12,6 +12,7 @@ import torch
 
 from ...errors import UnsupportedModelError
 from ...hf.cache_layers import full_windows
+from ...hf.outputs import without_details
 from ...hf.pytrees import CACHE_NAMES
 from ...hf.submodules import generation_parts
 from ..flags import make_traceable, refuse_losses
@@ -169,7 +170,8 @@ def _split(
     prefill, steps = calls[0], calls[1:]
     cache_name = next((name for name in CACHE_NAMES if steps[0].get(name) is not None), None)
     for call in calls:
-        _drop_details(call)
+        if "encoder_outputs" in call:
+            call["encoder_outputs"] = without_details(call["encoder_outputs"])
         add_mask(model, call, cache_name)
         add_decoder_mask(model, call, cache_name)
     decode = steps[0]
@@ -203,14 +205,6 @@ def _split(
         return Split([last], metadata, loose)
     first = Part("prefill", step, without_empty_cache(step, prefill, cache_name), full_windows=True)
     return Split([*encoders, first, last], metadata, loose)
-
-
-def _drop_details(call: dict[str, Any]) -> None:
-    """Keep of what the encoder made its states alone: its attentions, if they were asked for, are only passed through."""
-    encoded = call.get("encoder_outputs")
-    if isinstance(encoded, dict):
-        kept = {name: value for name, value in encoded.items() if name not in ("attentions", "hidden_states")}
-        call["encoder_outputs"] = type(encoded)(**kept)
 
 
 def _merged(model: torch.nn.Module, steps: list[dict[str, Any]], cache_name: str | None) -> tuple[dict[str, Any], bool]:
