@@ -5,7 +5,13 @@ import copy
 import numpy as np
 import pytest
 import torch
-from transformers import WhisperFeatureExtractor, WhisperTokenizer, pipeline
+from transformers import (
+    MoonshineConfig,
+    MoonshineForConditionalGeneration,
+    WhisperFeatureExtractor,
+    WhisperTokenizer,
+    pipeline,
+)
 
 import transformers_exporters as te
 from models import whisper
@@ -109,3 +115,26 @@ def test_words_of_a_long_recording(tmp_path):
     wanted = words(model)
     assert wanted["chunks"]
     assert words(exported) == wanted
+
+
+def test_a_mask_of_the_sound_that_no_graph_takes(tmp_path):
+    """Only Moonshine's encoder looks at it, so it was taken for one that is ignored: the padding was heard, in silence."""
+    torch.manual_seed(0)
+    layers = {"encoder_num_hidden_layers": 1, "decoder_num_hidden_layers": 1}
+    config = MoonshineConfig(vocab_size=64, hidden_size=32, intermediate_size=32, **layers)
+    model = MoonshineForConditionalGeneration(config).eval()
+    exported = reloaded(model, {"input_values": torch.randn(1, 2000)}, tmp_path / "artifact")
+    assert exported.manifest.generation["ignored"] == []
+    sound = {"input_values": torch.randn(2, 3000), "attention_mask": torch.ones(2, 3000, dtype=torch.long)}
+    assert torch.equal(exported.generate(**sound, **CHUNK), model.generate(**sound, **CHUNK))
+    sound["attention_mask"][1, 2000:] = 0
+    with pytest.raises(te.InputError, match="exported without attention_mask, and this one hides a part"):
+        exported.generate(**sound, **CHUNK)
+
+
+def test_a_mask_that_whisper_ignores(plain):
+    model, exported = plain
+    mask = torch.ones(2, 100, dtype=torch.long)
+    mask[1, 50:] = 0
+    options = {"input_features": features(2, 100), "attention_mask": mask, **CHUNK}
+    assert torch.equal(exported.generate(**options), model.generate(**options))

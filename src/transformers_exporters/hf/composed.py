@@ -42,11 +42,23 @@ def _caller(component: ExportedComponent, original: Any, model: Any, name: str) 
         prompt = given.get("input_ids", given.get("inputs_embeds"))
         if "attention_mask" in positional and "attention_mask" not in given and prompt is not None:
             given["attention_mask"] = torch.ones(prompt.shape[:2], dtype=torch.long)  # `generate` drops one of all ones
+        if name == "encoder" and "attention_mask" not in positional:
+            _refuse_mask(kwargs.get("attention_mask"), model.exported)
         result = component(**given)
         model.encoded.append((name, result))
         return result
 
     return forward
+
+
+def _refuse_mask(mask: Any, exported: ExportedModel) -> None:
+    """Raise `InputError` if a mask hides something that the encoder's graph, which takes no mask, would hear."""
+    ignored = exported.manifest.generation.get("ignored", ())
+    if isinstance(mask, torch.Tensor) and "attention_mask" not in ignored and not bool(mask.all()):
+        raise InputError(
+            "This artifact was exported without attention_mask, and this one hides a part of the input: export with it "
+            "among the inputs of generate."
+        )
 
 
 def run_composite(model: Any, exported: ExportedModel, forward: Any, kwargs: Mapping[str, Any]) -> Any:

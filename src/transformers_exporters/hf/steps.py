@@ -122,6 +122,8 @@ def _complete(component: ExportedComponent, kwargs: dict[str, Any], cache: Any, 
             kept[key] = without_details(value) if key == "encoder_outputs" else value
         elif key in constants and not isinstance(value, torch.Tensor) and key != name:
             continue  # flags that `generate` passes along; the graph has its own baked in
+        elif key == "attention_mask" and isinstance(value, torch.Tensor) and bool(value.all()):
+            continue  # hides nothing
         elif isinstance(value, torch.Tensor):
             kept[key] = value  # the component's own check says that it has no such input
     return kept

@@ -180,12 +180,15 @@ def _split(
     if rows is not None:
         prefill, decode = (keep_logits(model, call, rows) for call in (prefill, decode))
     static = _is_static(decode.get(cache_name)) if cache_name else False
+    encoder, encoding = submodules.get("encoder"), run.recordings.get("encoder")
+    heard = encoding.calls[0] if encoding is not None and encoding.calls else {}
+    unmasked = ignores_mask(model, prefill, encoder if heard else None, heard)
     metadata: dict[str, Any] = {
         "cache_argument": cache_name,
         "static": static,
         "max_cache_len": _length(decode[cache_name]) if static and cache_name else None,
         "multi_token_decode": several,
-        "ignored": ["attention_mask"] if ignores_mask(model, prefill) else [],
+        "ignored": ["attention_mask"] if unmasked else [],
     }
     kept, step = changed(states[1], states[2]), model
     if kept:
