@@ -4,7 +4,8 @@ import pytest
 import torch
 
 import transformers_exporters as te
-from models import decoder, ids
+from models import decoder, ids, whisper
+from transformers_exporters.prepare.checkpoint import load_checkpoint
 from transformers_exporters.prepare.precision import in_own_precision
 
 
@@ -42,3 +43,18 @@ class Casting(torch.nn.Linear):
 def test_a_model_that_casts_takes_float32():
     given = {"values": torch.randn(2, 3)}
     assert in_own_precision(Casting(3, 2).half(), given)["values"] is given["values"]
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_generation_takes_them_in_16_bits_too(mapped, tmp_path):
+    """Whisper's large checkpoints are float16, what a feature extractor makes of a sound is not."""
+    model = whisper().half()
+    model.save_pretrained(tmp_path / "checkpoint")
+    source = load_checkpoint(tmp_path / "checkpoint") if mapped else model
+    features = torch.randn(1, 16, 100, generator=torch.Generator().manual_seed(0))
+    parts = te.decompose_for_generation(source, {"input_features": features})
+    assert features.dtype is torch.float32
+    module, inputs = parts["encoder"]
+    if not mapped:
+        assert inputs["input_features"].dtype is torch.float16
+    assert in_own_precision(module, inputs)["input_features"].dtype is torch.float16

@@ -15,7 +15,7 @@ from .untouched import kept_weights, untouched
 
 logger = logging.getLogger(__name__)
 
-_NARROW = (torch.float16, torch.bfloat16)
+_NARROW = {torch.float16, torch.bfloat16}
 _aten = torch.ops.aten
 _OF_ONE_DTYPE = (_aten.mm, _aten.addmm, _aten.bmm, _aten.baddbmm, _aten.convolution)
 
@@ -29,20 +29,30 @@ def in_own_precision(model: torch.nn.Module, inputs: Mapping[str, Any]) -> dict[
         model: The module that will be traced.
         inputs: Forward kwargs; not changed.
     """
-    floats = {p.dtype for p in model.parameters() if p.is_floating_point()}
-    own = next(iter(floats)) if len(floats) == 1 else None
-    wide = [leaf for leaf in pytree.tree_leaves(dict(inputs)) if getattr(leaf, "dtype", None) is torch.float32]
-    if own not in _NARROW or not wide or not _mixes(model, inputs):
+    cast = narrowed(model, inputs)
+    if cast is None or not _mixes(model, inputs) or _mixes(model, cast):
         return dict(inputs)
-
-    def narrowed(leaf: Any) -> Any:
-        return leaf.to(own) if getattr(leaf, "dtype", None) is torch.float32 else leaf
-
-    cast: dict[str, Any] = pytree.tree_map(narrowed, dict(inputs))
-    if _mixes(model, cast):
-        return dict(inputs)
-    logger.warning("the model takes no float32 inputs: its graph takes them as %s", str(own).removeprefix("torch."))
+    say_narrowed(model)
     return cast
+
+
+def narrowed(model: torch.nn.Module, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The inputs with float32 tensors in the model's 16 bits; None if it has other bits, or nothing is float32."""
+    own = {p.dtype for p in model.parameters() if p.is_floating_point()}
+    wide = [leaf for leaf in pytree.tree_leaves(dict(inputs)) if getattr(leaf, "dtype", None) is torch.float32]
+    if len(own) != 1 or not own <= _NARROW or not wide:
+        return None
+    (dtype,) = own
+    cast: dict[str, Any] = pytree.tree_map(
+        lambda leaf: leaf.to(dtype) if getattr(leaf, "dtype", None) is torch.float32 else leaf, dict(inputs)
+    )
+    return cast
+
+
+def say_narrowed(model: torch.nn.Module) -> None:
+    """Warn that float32 inputs became the model's 16 bits."""
+    dtype = str(next(p.dtype for p in model.parameters() if p.is_floating_point())).removeprefix("torch.")
+    logger.warning("the model takes no float32 inputs: its graphs take them as %s", dtype)
 
 
 class _MixedError(RuntimeError):

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ...errors import UnsupportedModelError
+from ..precision import narrowed, say_narrowed
 from ..references import is_referenced
 from ..shapes_only import without_values
 from .delegated import Delegation, watching_inner_loops
@@ -75,6 +76,10 @@ def record_run(
     try:
         return run(shapes_only=False)
     except (RuntimeError, IndexError) as error:
+        if (cast := narrowed(model, inputs)) is not None:
+            found = record_run(model, submodules, cast, tokens, generation_config, read_values)
+            say_narrowed(model)
+            return found
         name, said = type(model).__name__, str(error).strip().partition("\n")[0].rstrip(".")
         raise UnsupportedModelError(
             f"{name}.generate fails on these inputs when it generates {tokens} tokens, which shows what its graphs are: "
