@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import tempfile
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -275,7 +276,15 @@ class ExportedModel(Mapping[str, ExportedComponent]):
         """
         if isinstance(kwargs.get("assistant_model"), ExportedModel):
             kwargs["assistant_model"] = kwargs["assistant_model"].generator
-        return self.generator.generate(*args, **kwargs)
+        try:
+            return self.generator.generate(*args, **kwargs)
+        except (RuntimeError, NotImplementedError) as error:
+            if "meta" not in str(error):
+                raise
+            raise UnsupportedModelError(
+                f"This artifact has the graphs {', '.join(self)}, and generate needs another part of the model"
+                f"{_line_of(error, self.manifest.model)}: export that part by itself, and call it where the model does."
+            ) from error
 
     @cached_property
     def _stand_in(self) -> Any:
@@ -300,6 +309,14 @@ def _named(exported: Any) -> Any:
     if name and ("decode" in exported or len(exported) == 1):
         exported.__class__ = type(name, (type(exported),), {"__module__": __name__, "__doc__": ExportedModel.__doc__})
     return exported
+
+
+def _line_of(error: BaseException, model: ModelRecord) -> str:
+    """Where in the source file of the model's class an error comes from, in brackets."""
+    module = model.class_path.rpartition(".")[0].rpartition(".")[2]
+    frames = traceback.extract_tb(error.__traceback__)
+    line = next((frame for frame in reversed(frames) if Path(frame.filename).stem == module), None)
+    return f" ({module}.py:{line.lineno}: {line.line})" if line else ""
 
 
 def _with_files(spec: ComponentSpec, files: tuple[str, ...]) -> ComponentSpec:

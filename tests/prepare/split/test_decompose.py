@@ -35,6 +35,15 @@ def test_what_runs_before_the_loop_computes_with_its_own_buffers() -> None:
     assert "stride" in dict(model.codec.named_buffers())
 
 
+def test_a_part_of_generate_that_is_in_no_graph_is_named() -> None:
+    model = Spoken(LlamaConfig(**DECODER)).eval()
+    given = {"input_ids": ids(2, 6)}
+    exported = te.DynamoExporter().export_model(model, given, te.DynamoConfig(dynamic=True), for_generation=True)
+    line = r"test_decompose.py:\d+: count = int\(self.codec"
+    with pytest.raises(te.UnsupportedModelError, match=rf"prefill, decode, and generate needs .* \({line}"):
+        exported.generate(**given, max_new_tokens=2)
+
+
 class Searching(PreTrainedModel):
     """Lets an inner model write hypotheses and weighs them itself, as RAG does."""
 
@@ -137,3 +146,19 @@ def test_a_generate_that_counts_no_tokens_is_refused(monkeypatch):
     monkeypatch.setattr(model, "generate", lambda past_values: past_values)
     with pytest.raises(te.UnsupportedModelError, match="takes no max_new_tokens"):
         te.decompose_for_generation(model, {"past_values": torch.ones(1, 5)})
+
+
+class Twice(LlamaForCausalLM):
+    """Runs its prompt twice, as MusicGen does: once for nothing."""
+
+    def generate(self, input_ids, **options):
+        self(input_ids=input_ids, use_cache=True)
+        return super().generate(input_ids=input_ids, **options)
+
+
+def test_a_prompt_that_runs_twice_is_no_step() -> None:
+    """The second run was taken for a step: it had no cache, and its tokens were wrong in silence."""
+    parts = te.decompose_for_generation(Twice(LlamaConfig(**DECODER)).eval(), {"input_ids": ids(2, 5)})
+    _, step = parts["decode"]
+    assert step["input_ids"].shape == (2, 1)
+    assert step["cache"].get_seq_length() == 5

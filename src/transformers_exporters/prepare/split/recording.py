@@ -11,6 +11,8 @@ from typing import Any
 import torch
 
 from ...errors import UnsupportedModelError
+from ...hf.pytrees import CACHE_NAMES
+from ...hf.steps import filled
 from ..precision import narrowed, say_narrowed
 from ..references import is_referenced
 from ..shapes_only import without_values
@@ -88,6 +90,12 @@ def record_run(
 
 
 def _drop_questions(recording: Recording) -> None:
-    """Drop the calls before the prompt's: what `generate` asks the model first, without a cache (Whisper: which language)."""
-    first = next((index for index, call in enumerate(recording.calls) if call.get("use_cache") is not False), 0)
+    """Drop the calls before the prompt's: what `generate` asks the model first, without a cache (Whisper: which language).
+
+    MusicGen's runs the prompt twice; the run that made the cache of the next call is the one that counts.
+    """
+    calls = recording.calls
+    first = next((index for index, call in enumerate(calls) if call.get("use_cache") is not False), 0)
+    cached = next((i for i, call in enumerate(calls) if any(filled(call.get(name)) for name in CACHE_NAMES)), 0)
+    first = max(first, cached - 1)
     del recording.calls[:first], recording.states[:first]
