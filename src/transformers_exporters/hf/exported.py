@@ -136,6 +136,7 @@ class ExportedModel(Mapping[str, ExportedComponent]):
         self.config = config
         self.generation_config = generation_config
         self.directory: Path | None = None
+        self._opened_with: dict[str, Any] = {"trust_remote_code": True}  # exported here
         self._source = source
         self._parts = parts
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
@@ -210,6 +211,7 @@ class ExportedModel(Mapping[str, ExportedComponent]):
         config, generation_config = _load_configs(root, manifest.model)
         exported = cls(manifest, components, config, generation_config)
         exported.directory = root
+        exported._opened_with = {"device": device, "trust_remote_code": trust_remote_code, **runtime_options}
         return _named(exported)
 
     def save_pretrained(self, directory: Path | str) -> None:
@@ -232,6 +234,14 @@ class ExportedModel(Mapping[str, ExportedComponent]):
             saved = _replaced(self.manifest, components=specs, files=record_files(target))
             write_manifest(target, saved)
         self.directory = Path(directory)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled and copied as its directory, which is opened again; raises `TypeError` if it is not saved."""
+        if self.directory is None:
+            raise TypeError(
+                "An exported model is pickled and copied as its directory: save it first, with save_pretrained."
+            )
+        return _opened_again, (self.directory.absolute(), self._opened_with)
 
     def __getitem__(self, name: str) -> ExportedComponent:
         if name not in self.components:
@@ -301,6 +311,10 @@ class ExportedModel(Mapping[str, ExportedComponent]):
         if name.startswith("_") or len(components) != 1 or self._stand_in is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self._stand_in, name)
+
+
+def _opened_again(directory: Path, options: Mapping[str, Any]) -> ExportedModel:
+    return ExportedModel.from_pretrained(directory, **options)
 
 
 def _named(exported: Any) -> Any:
